@@ -66,32 +66,26 @@ def prepared(request, files_config, write_pairs):
     return prepare_corpus(files_config(**texts, vocab=request.param))
 
 
-def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
-    for split in ("train", "valid"):
-        pairs, tokenizers = (
-            prepared.pairs(split),
-            (prepared.source_tokenizer, prepared.target_tokenizer),
-        )
-        sides = [
-            tokenizer.tokenize_many(lines)
-            for tokenizer, lines in zip(tokenizers, prepared.text(split), strict=True)
-        ]
-        extended = [extended_ids(*pair, prepared.target_vocab) for pair in zip(*sides, strict=True)]
-        source, target = (
-            [vocab.ids_of(tokens) for tokens in lines]
-            for vocab, lines in zip(
-                (prepared.source_vocab, prepared.target_vocab), sides, strict=True
-            )
-        )
-        expected, batch = (
-            collate(source, target, range(len(pairs)), extended=extended),
-            pairs.batch(range(len(pairs))),
-        )
-        for one, other in zip(
-            [*batch[1:], *batch.source], [*expected[1:], *expected.source], strict=True
-        ):
-            assert one is None or np.array_equal(one, other)
-    num_ids = len(prepared.target_vocab)
-    assert prepared.pairs("train").batch([2]).tgt_extended_BT[0, 1] == num_ids + 1  # Bo
-    without = prepared.pairs("train").batch([2], with_extended=False)
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared, split):
+    source_lines, target_lines = prepared.text(split)
+    sources = prepared.source_tokenizer.tokenize_many(source_lines)
+    targets = prepared.target_tokenizer.tokenize_many(target_lines)
+    extended = [
+        extended_ids(*pair, prepared.target_vocab) for pair in zip(sources, targets, strict=True)
+    ]
+    source_ids = list(map(prepared.source_vocab.ids_of, sources))
+    target_ids = list(map(prepared.target_vocab.ids_of, targets))
+    expected = collate(source_ids, target_ids, range(len(sources)), extended=extended)
+    batch = prepared.pairs(split).batch(range(len(sources)))
+    tensors = zip([*batch[1:], *batch.source], [*expected[1:], *expected.source], strict=True)
+    for one, other in tensors:
+        assert one is None or np.array_equal(one, other)
+
+
+def test_a_rare_target_token_that_the_source_has_is_extended(prepared):
+    pairs = prepared.pairs("train")
+    bo = pairs.batch([2]).tgt_extended_BT[0, 1]
+    assert bo == len(prepared.target_vocab) + 1
+    without = pairs.batch([2], with_extended=False)
     assert without.tgt_extended_BT.tolist() == without.tgt_out_BT.tolist()

@@ -90,14 +90,15 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
 ) -> None:
     words = [f"w{i}" for i in range(40)]
     train = write_pairs("many", [(f"{word} x y", f"{word} x y") for word in words])
-    rows = [[(i % 3, i // 3 % 3)] for i in range(40)]
-    write_lines(tmp_path / "many.links", [f"{s}-{t}" for [(s, t)] in rows])
-    prepared = prepare_corpus(
-        make_config(train=train, valid=None, links=str(tmp_path / "many.links"))
-    )
-    kept = [words.index(line.split()[0]) for line in prepared.text("train")[0]]
-    assert len(kept) == 36
-    assert [links_of(prepared, i) for i in range(36)] == [rows[index] for index in kept]
+    links = [(i % 3, i // 3 % 3) for i in range(40)]
+    write_lines(tmp_path / "many.links", [f"{source}-{target}" for source, target in links])
+    path = str(tmp_path / "many.links")
+    prepared = prepare_corpus(make_config(train=train, valid=None, links=path))
+    sources, _ = prepared.text("train")
+    assert len(sources) == 36
+    for index, line in enumerate(sources):
+        number = words.index(line.split()[0])
+        assert links_of(prepared, index) == [links[number]]
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,10 @@ def test_a_file_that_does_not_fit_is_refused(
     make_config: ConfigMaker, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "train.links").write_text(text)
+    settings = {"links": str(tmp_path / "train.links"), "tokenizer": {"name": "spaces"}}
     for data in ({}, {"valid": None}):  # pairs are set aside
         with pytest.raises(UserError, match=message):
-            prepare_corpus(
-                make_config(
-                    links=str(tmp_path / "train.links"), tokenizer={"name": "spaces"}, **data
-                )
-            )
+            prepare_corpus(make_config(**settings, **data))
 
 
 def test_ibm_model_1_links_what_occurs_together(
@@ -137,14 +135,16 @@ def test_ibm_model_1_links_what_occurs_together(
     assert prepare_corpus(make_config()).directory != prepared.directory
 
 
-def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
-    for links, error in (
-        ("gold", UsageError),
-        ("absent.links", UserError),
-        ("x" * 5000, UserError),
-    ):
-        with pytest.raises(error, match=r"^data\.links="):
-            prepare_corpus(make_config(links=links))
+@pytest.mark.parametrize(
+    ("links", "error"),
+    [("gold", UsageError), ("absent.links", UserError), ("x" * 5000, UserError)],
+    ids=["gold", "absent", "long"],
+)
+def test_links_that_do_not_exist_are_refused(
+    make_config: ConfigMaker, links: str, error: type[UserError]
+) -> None:
+    with pytest.raises(error, match=r"^data\.links="):
+        prepare_corpus(make_config(links=links))
 
 
 def test_gold_links_of_captions_are_those_between_their_words(files_config: ConfigMaker) -> None:

@@ -37,6 +37,10 @@ VALID = [
 ]
 
 
+def pairs_of(prepared, split):
+    return list(zip(*prepared.text(split), strict=True))
+
+
 @pytest.fixture
 def make_config(files_config, write_pairs):
     texts = {
@@ -47,49 +51,51 @@ def make_config(files_config, write_pairs):
     return partial(files_config, **texts, test=test, **limits, tokenizer={"name": "spaces"})
 
 
-def test_the_whole_way(make_config):
-    prepared = prepare_corpus(make_config(tokenizer={"name": "spacy"}))
+@pytest.fixture
+def prepared(make_config):
+    return prepare_corpus(make_config(tokenizer={"name": "spacy"}))
+
+
+def test_pairs_are_the_ids_of_the_tokens_of_the_text(prepared):
     assert prepared.splits == ["train", "valid", "more"]
     assert prepared.test_splits == ["more"]
-    for split, kept in (("train", TRAIN[:3]), ("valid", VALID)):
-        assert [*zip(*prepared.text(split), strict=True)] == kept
+    assert pairs_of(prepared, "train") == TRAIN[:3]
+    assert pairs_of(prepared, "valid") == VALID
     for split in prepared.splits:
-        pairs, (source, target) = prepared.pairs(split), prepared.text(split)
-        assert len(pairs) == len(source) == len(target)
-        for i in range(len(pairs)):
-            expected = prepared.source_vocab.ids_of(prepared.source_tokenizer.tokenize(source[i]))
-            assert pairs.source(i).tolist() == expected
-            expected = prepared.target_vocab.ids_of(prepared.target_tokenizer.tokenize(target[i]))
-            assert pairs.target(i).tolist() == expected
+        pairs = prepared.pairs(split)
+        for i, (source, target) in enumerate(pairs_of(prepared, split)):
+            tokens = prepared.source_tokenizer.tokenize(source)
+            assert pairs.source(i).tolist() == prepared.source_vocab.ids_of(tokens)
+            tokens = prepared.target_tokenizer.tokenize(target)
+            assert pairs.target(i).tolist() == prepared.target_vocab.ids_of(tokens)
     assert prepared.links("train") is None
-    # the vocabulary comes from what is kept of train
+
+
+def test_the_vocabulary_holds_the_tokens_of_the_kept_training_pairs(prepared):
     assert "Hund" in prepared.source_vocab
-    assert [token for token in ("Zebra", "sechs", "<", "x") if token in prepared.source_vocab] == []
+    for token in ("Zebra", "sechs", "<", "x"):
+        assert token not in prepared.source_vocab
     assert prepared.pairs("valid").source(0).tolist().count(UNK) == 1
-    train, valid = prepared.audit["train"], prepared.audit["valid"]
+
+
+def test_the_audit_counts_pairs_and_tokens(prepared):
+    train = prepared.audit["train"]
     assert (train["pairs_read"], train["pairs_kept"], train["duplicates"]) == (8, 3, 1)
     assert (train["blank"], train["over_long"], train["ratio_outliers"]) == (2, 2, 1)
     assert train["dropped"] == {"blank": 2, "over_long": 2, "ratio_outliers": 1}
-    assert (
-        valid["pairs_kept"],
-        valid["blank"],
-        valid["overlap_pairs"],
-        valid["overlap_sources"],
-    ) == (3, 1, 1, 1)
-    assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (
-        8,
-        7,
-        1,
-    )
-    assert valid["source"]["oov_rate"] == 1 / 8
-    report = audit_report(prepared)
-    for part in (
-        "5 of 8 pairs\n  2 because",
-        "12.50 %",
-        "target tokens per source token",
-        "11 and 10 ids",
-    ):
-        assert part in report
+    valid = prepared.audit["valid"]
+    assert (valid["pairs_kept"], valid["blank"], valid["copies"]) == (3, 1, 0)
+    assert (valid["overlap_pairs"], valid["overlap_sources"]) == (1, 1)
+    source = {"tokens": 8, "types": 7, "unknown": 1, "longest": 4, "oov_rate": 1 / 8}
+    assert valid["source"] == source
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["5 of 8 pairs\n  2 because", "12.50 %", "target tokens per source token", "11 and 10 ids"],
+)
+def test_the_report_of_the_audit(prepared, text):
+    assert text in audit_report(prepared)
 
 
 def test_noise_that_the_filter_names_leaves_the_training_text(files_config, write_pairs):
@@ -98,8 +104,8 @@ def test_noise_that_the_filter_names_leaves_the_training_text(files_config, writ
     segmented = ("un@@ bekannt", "unknown")
     train = write_pairs("train", [*copies, segmented, *pairs, pairs[0]])
     prepared = prepare_corpus(files_config(train=train, filter=["copies", "duplicates"]))
-    train_pairs = [*zip(*prepared.text("train"), strict=True)]
-    valid_pairs = [*zip(*prepared.text("valid"), strict=True)]
+    train_pairs = pairs_of(prepared, "train")
+    valid_pairs = pairs_of(prepared, "valid")
     assert len(valid_pairs) == 4  # a tenth; the copies take no source from the validation set
     assert sorted(train_pairs + valid_pairs) == sorted([segmented, *pairs])
     notes = [note for note in prepared.meta["notes"] if note.startswith("train")]
@@ -286,80 +292,91 @@ def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split
     assert not list((tmp_path / "data").rglob("*.ids"))
 
 
-def test_nothing_left_to_train_on(make_config, tmp_path):
-    (tmp_path / "uneven.tsv").write_text("de\ten\na b c\tx\nd e f\ty\n")
-    for settings in (
-        {"max_length": 1},
-        {"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2},
-    ):
-        with pytest.raises(UserError, match=r"train"):
-            prepare_corpus(make_config(**settings))
+@pytest.mark.parametrize(
+    "settings", [{"max_length": 1}, {"train": "uneven.tsv", "max_length_ratio": 2}]
+)
+def test_without_a_pair_to_train_on_there_is_no_corpus(
+    make_config, tmp_path, monkeypatch, settings
+):
+    monkeypatch.chdir(tmp_path)
+    Path("uneven.tsv").write_text("de\ten\na b c\tx\nd e f\ty\n")
+    with pytest.raises(UserError, match=r"train"):
+        prepare_corpus(make_config(**settings))
 
 
-def test_a_limit_uses_the_first_pairs_of_each_split(make_config):
-    whole = prepare_corpus(make_config())
-    each = {"train": 1, "valid": 1, "test": 1}
-    for limit, sizes in (
+@pytest.mark.parametrize(
+    ("limit", "sizes"),
+    [
         (2, (2, 2, 1)),
         ({"train": 3}, (3, 3, 1)),
-        (each, (1, 1, 1)),
+        ({"train": 1, "valid": 1, "test": 1}, (1, 1, 1)),
         (1_000, (4, 3, 1)),
-    ):
-        limited = prepare_corpus(make_config(limit=limit))
-        for split, size in zip(("train", "valid", "more"), sizes, strict=True):
-            assert len(limited.pairs(split)) == size
-            assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
-        assert ("Katze" in limited.source_vocab) == (sizes[0] > 1)
-        assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
+    ],
+)
+def test_a_limit_uses_the_first_pairs_of_each_split(make_config, limit, sizes):
+    whole = prepare_corpus(make_config())
+    limited = prepare_corpus(make_config(limit=limit))
+    for split, size in zip(("train", "valid", "more"), sizes, strict=True):
+        assert len(limited.pairs(split)) == size
+        assert pairs_of(limited, split) == pairs_of(whole, split)[:size]
+    assert ("Katze" in limited.source_vocab) == (sizes[0] > 1)
+    assert not any(path.is_dir() for path in limited.directory.iterdir())
 
 
 CAPTIONS = {"corpus": "captions", "limit": {"train": 40, "valid": 5, "test": 7}, "max_length": 12}
 
 
-def test_captions_bring_their_gold_links_in_both_directions(make_config):
-    there = prepare_corpus(make_config(**CAPTIONS))
-    assert there.splits == ["train", "valid", "test"]
-    assert len(there.pairs("valid")) == 5
-    assert 0 < len(there.pairs("train")) < 40  # some are over-long
-    for split in there.splits:
-        for line, *pair in zip(there.links(split), *there.text(split), strict=True):
-            ends = [max(side) for side in zip(*parse_pharaoh(line), strict=True)]
-            assert all(
-                end < len(captions.tokenize_caption(text))
-                for end, text in zip(ends, pair, strict=True)
-            )
-    for source in ({"source_language": "en"}, {"source_languages": ["en"]}):
-        back = prepare_corpus(make_config(**CAPTIONS, **source, target_language="de"))
-        for split in ("valid", "test"):
-            assert back.text(split) == there.text(split)[::-1]
-            pairs = [
-                sorted(link.split("-")[::-1] for link in line.split())
-                for line in there.links(split)
-            ]
-            assert [
-                sorted(link.split("-") for link in line.split()) for line in back.links(split)
-            ] == pairs
+@pytest.fixture
+def from_german(make_config):
+    return prepare_corpus(make_config(**CAPTIONS))
 
 
-def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
+def test_captions_bring_gold_links_between_their_words(from_german):
+    assert from_german.splits == ["train", "valid", "test"]
+    assert len(from_german.pairs("valid")) == 5
+    assert 0 < len(from_german.pairs("train")) < 40  # some are over-long
+    for split in from_german.splits:
+        rows = zip(from_german.links(split), *from_german.text(split), strict=True)
+        for line, source, target in rows:
+            ends = [max(positions) for positions in zip(*parse_pharaoh(line), strict=True)]
+            assert ends[0] < len(captions.tokenize_caption(source))
+            assert ends[1] < len(captions.tokenize_caption(target))
+
+
+@pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])
+def test_captions_from_english_have_the_links_in_the_other_direction(
+    make_config, from_german, source
+):
+    from_english = prepare_corpus(make_config(**CAPTIONS, **source, target_language="de"))
+    for split in ("valid", "test"):
+        assert from_english.text(split) == from_german.text(split)[::-1]
+        for line, other in zip(from_english.links(split), from_german.links(split), strict=True):
+            assert sorted((j, i) for i, j in parse_pharaoh(line)) == sorted(parse_pharaoh(other))
+
+
+@pytest.fixture
+def own_captions(tmp_path):
+    """A folder of captions with a pair in each split."""
+    lines = {"de": "Ein Hund schläft.", "en": "A dog sleeps.", "links": "0-0 1-1 2-2"}
     for split in captions.SPLITS:
-        for kind, line in {
-            "de": "Ein Hund schläft.",
-            "en": "A dog sleeps.",
-            "links": "0-0 1-1 2-2",
-        }.items():
+        for kind, line in lines.items():
             write_lines(tmp_path / "other" / f"{split}.{kind}", [line])
-    config = make_config(corpus="captions", source_dir=str(tmp_path / "other"))
-    prepared = prepare_corpus(config)
+    return tmp_path / "other"
+
+
+def test_other_captions_are_read_from_a_folder(make_config, own_captions):
+    prepared = prepare_corpus(make_config(corpus="captions", source_dir=str(own_captions)))
     assert prepared.text("test") == (["Ein Hund schläft."], ["A dog sleeps."])
     assert prepared.links("test") == ["0-0 1-1 2-2"]
-    write_lines(tmp_path / "other" / "valid.links", ["0-0 1-x"])
-    for languages in ({}, {"source_language": "en", "target_language": "de"}):
-        with pytest.raises(UserError, match=r"other/valid\.links, line 1"):
-            prepare_corpus(
-                make_config(corpus="captions", source_dir=str(tmp_path / "other"), **languages)
-            )
-    (tmp_path / "other" / "valid.links").unlink()
+
+
+@pytest.mark.parametrize("languages", [{}, {"source_language": "en", "target_language": "de"}])
+def test_damaged_links_of_captions_are_named(make_config, own_captions, languages):
+    config = make_config(corpus="captions", source_dir=str(own_captions), **languages)
+    write_lines(own_captions / "valid.links", ["0-0 1-x"])
+    with pytest.raises(UserError, match=r"other/valid\.links, line 1"):
+        prepare_corpus(config)
+    (own_captions / "valid.links").unlink()
     with pytest.raises(UserError, match=r"other/valid\.links"):
         prepare_corpus(config)
 
@@ -371,9 +388,8 @@ def test_multi30k(multi30k_dir, tmp_path):
         "tokenizer": {"name": "spaces"},
     }
     prepared = prepare_corpus(config_from_dict({"data": data}))
-    assert {split: len(prepared.pairs(split)) for split in prepared.splits} == {
-        "train": 29_000, "valid": 1_014, "test_2016_flickr": 1_000, "test_2017_flickr": 1_000, "test_2017_mscoco": 461,
-    }  # fmt: skip
+    sizes = [len(prepared.pairs(split)) for split in prepared.splits]
+    assert sizes == [29_000, 1_014, 1_000, 1_000, 461]
     assert prepared.audit["train"]["duplicates"] == 3
     assert prepared.audit["test_2017_flickr"]["overlap_sources"] == 2
     # prepared once, neither the raw files nor the network are needed again

@@ -35,20 +35,27 @@ def test_no_source_that_is_set_aside_stays_in_train_and_blank_pairs_are_never_ch
     assert splits["valid"].count((source, target)) == 1
     assert splits[None] == again
     assert splits["train"][:3] == blank
-    assert not {pair[0] for pair in splits["valid"]} & {pair[0].strip() for pair in splits["train"]}
-    assert split([PAIRS[0], PAIRS[0]]) == {"train": [PAIRS[0], PAIRS[0]], "valid": [], None: []}
+    valid_sources = {pair[0] for pair in splits["valid"]}
+    assert not valid_sources & {pair[0].strip() for pair in splits["train"]}
+
+
+def test_a_text_of_one_source_has_nothing_to_set_aside() -> None:
+    assert choose_sources([PAIRS[0], PAIRS[0]]) == set()
 
 
 def test_variants_of_a_word_stay_together() -> None:
-    """Pronunciations of a word in a dictionary; with a space, the mark is text."""
-    variants = [
-        (f"word{i}{mark}", f"w er d {i} {mark}") for i in range(40) for mark in ("", "(1)", "(12)")
-    ]
+    """Pronunciations of a word in a dictionary."""
+    variants = []
+    for i in range(40):
+        for mark in ("", "(1)", "(12)"):
+            variants.append((f"word{i}{mark}", f"w er d {i} {mark}"))
     splits = split(variants)
-    words = {
-        name: {source.partition("(")[0] for source, _ in pairs} for name, pairs in splits.items()
-    }
+    valid_words = {source.partition("(")[0] for source, _ in splits["valid"]}
+    train_words = {source.partition("(")[0] for source, _ in splits["train"]}
     assert len(splits["valid"]) == 4
-    assert not words["valid"] & words["train"]
+    assert not valid_words & train_words
+
+
+def test_a_mark_after_a_space_or_alone_is_text() -> None:
     assert source_digest("see section(2)") != source_digest("see section")
     assert source_digest("(2)") is not None

@@ -13,17 +13,26 @@ def pairs(tmp_path):
     return PairStore(SequenceStore(tmp_path / "s"), SequenceStore(tmp_path / "t"))
 
 
-def test_sequences_come_back(pairs, tmp_path):
+def test_sequences_come_back(pairs):
     assert len(pairs) == 3
     assert [pairs.source(i).tolist() for i in range(3)] == [[4, 5], [], [6, 7]]
     assert [pairs.target(i).tolist() for i in range(3)] == [[], [], [8]]
     assert pairs.source(-1).tolist() == [6, 7]
     assert pairs.source(0).dtype == np.int32
+
+
+def test_lengths_are_numbers_of_tokens(pairs):
     assert pairs.source_lengths.tolist() == [2, 0, 2]
     assert pairs.target_lengths.dtype == np.int64
-    for index in (3, -4):
-        with pytest.raises(IndexError, match=f"sentence {index} of 3"):
-            pairs.source(index)
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_an_index_out_of_range_is_an_error(pairs, index):
+    with pytest.raises(IndexError, match=f"sentence {index} of 3"):
+        pairs.source(index)
+
+
+def test_all_sequences_may_be_empty(tmp_path):
     SequenceWriter(tmp_path / "none").add(np.array([], dtype=np.int64), np.array([0, 0]))
     assert [ids.tolist() for ids in SequenceStore(tmp_path / "none")] == [[], []]
 
