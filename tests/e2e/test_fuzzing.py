@@ -146,7 +146,7 @@ def folder(tmp_path_factory) -> Folder:
 
 def read_own_text(folder: Folder, path: Path) -> None:
     for languages in (("de", "en"), (None, None)):
-        text = find_text(str(path), *languages)
+        text = find_text(str(path), *languages, columns=["1", "2"])
         for _ in text.pairs():
             pass
 
@@ -215,9 +215,8 @@ def whole_files(path: Path, random: Random) -> Iterator[bytes]:
     """The content of a file, again and again; where there is none, that of generated tables."""
     content = path.read_bytes() if path.exists() else None
     while True:
-        text = content or table(make_pairs(random)[:9], random).encode(
-            random.choice(["utf-8", "utf-16", "cp1252"])
-        )
+        lines, _ = table(make_pairs(random)[:9], random)
+        text = content or lines.encode(random.choice(["utf-8", "utf-16", "cp1252"]))
         yield (
             text
             if content is not None or random.random() < 0.7
