@@ -22,7 +22,6 @@ from seq2seq_attn.files import (
     write_listed,
     write_listed_json,
 )
-from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
@@ -82,21 +81,19 @@ def translate_set(
     folder = "files/" if test_set.is_file else ""
     name = f"{folder}{test_set.name}{system.variation}.txt"
     made_by = _how_made(system, test_set)
+    folders = list(dict.fromkeys([hyps_dir, system.hyps_dir]))
+    path = system.hyps_dir / name
+    if not path.parent.resolve().is_relative_to(system.runs[0].path.resolve()):
+        log.warning("%s: neither read nor saved: a link there leads outside the run", path)
+        folders.remove(system.hyps_dir)
     if reuse_hypotheses:
-        saved = _find_saved([hyps_dir, system.hyps_dir], name, made_by, len(test_set.source))
+        saved = _find_saved(folders, name, made_by, len(test_set.source))
         if saved is not None:
             return saved
     translations = _translate(system, test_set, keep_maps=keep_maps, show_progress=show_progress)
-    if hyps_dir is not None:
-        if hyps_dir == system.hyps_dir and _leads_outside(system.runs[0], hyps_dir / name):
-            log.warning("%s: not saved: a link there leads outside the run", hyps_dir / name)
-        else:
-            _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
+    if hyps_dir is not None and hyps_dir in folders:
+        _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
     return translations
-
-
-def _leads_outside(run: Run, path: Path) -> bool:
-    return not path.parent.resolve().is_relative_to(run.path.resolve())
 
 
 def _translate(
@@ -138,7 +135,7 @@ def _find_saved(
 ) -> SetTranslations | None:
     """The saved translations of this name whose note matches `made_by`, in the first folder that
     has them."""
-    paths = [folder / name for folder in dict.fromkeys(folders) if folder is not None]
+    paths = [folder / name for folder in folders if folder is not None]
     paths = [path for path in paths if path.exists()]
     for path in paths:
         try:

@@ -146,6 +146,7 @@ seq2seq translate --run {repository} "..."
 | test set | pairs | measure | score | 95 % interval | signature |
 |---|---|---|---|---|---|
 {scores}
-Trained with seed {seed}: {updates} updates in {minutes} minutes on {hardware}, code at commit {commit}.
+Trained with seed {seed}: {updates} updates in {minutes} minutes on {hardware},
+code at commit {commit}.
 Data: {corpus}; SHA-256 of the training text: {text}. License of the model: {license}.
 """

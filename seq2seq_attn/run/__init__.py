@@ -1,7 +1,7 @@
 """A run: its directory, which training writes and everything else reads. It needs nothing outside
 itself.
 
-    config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (training has finished)
+    config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (at the end)
     model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
     <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
     sets/<split>.source  .references  .links (text of the validation and test sets, with a manifest)

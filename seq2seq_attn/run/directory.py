@@ -41,8 +41,13 @@ if TYPE_CHECKING:
 
     from seq2seq_attn.model.seq2seq import Seq2Seq
 
-_MODEL, _FINISHED, _ENVIRONMENT = "model.safetensors", "finished.json", "environment.json"
-_LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
+_MODEL = "model.safetensors"
+_FINISHED = "finished.json"
+_ENVIRONMENT = "environment.json"
+_METRICS = "metrics.jsonl"
+_LOG = "train.log"
+_LAST = "last"
+_HYPS = "hyps"
 REVERSE = "reverse"
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
@@ -54,10 +59,23 @@ _LISTED = (RUN_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES
 """the files that the manifest lists"""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
-    *(*_LISTED, MANIFEST, _LOG, _METRICS, _LAST, _SETS, "hyps", REVERSE),
-    *("report.json", "report.md", "report.*.json", "report.*.md"),
-    *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
-    *("events.out.tfevents.*", ".*.tmp"),
+    *_LISTED,
+    MANIFEST,
+    _LOG,
+    _METRICS,
+    _LAST,
+    _SETS,
+    _HYPS,
+    REVERSE,
+    "report.json",
+    "report.md",
+    "report.*.json",
+    "report.*.md",
+    "*-by-length*.png",
+    "*-by-length*.svg",
+    "*-by-length*.pdf",
+    "events.out.tfevents.*",
+    ".*.tmp",
 )
 
 log = logging.getLogger(__name__)
@@ -89,7 +107,7 @@ class Run:
         """the training history, one JSON object per line"""
         self.log_path = self.path / _LOG
         """the log of training, in words"""
-        self.hyps_dir = self.path / "hyps"
+        self.hyps_dir = self.path / _HYPS
         """the folder with `evaluate`'s translations of test sets"""
 
     def __repr__(self) -> str:
@@ -187,10 +205,10 @@ class Run:
         list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
         write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(sides))
 
-    def save_sets(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
-        """Write the text of the validation and test sets of a prepared corpus. `is_reverse`: the
-        corpus's target is the run's source."""
-        write_sets(self.path / _SETS, prepared, is_reverse=is_reverse)
+    def save_sets(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
+        """Write the text of the validation and test sets of a prepared corpus. `sides`: as for
+        `save_text`."""
+        write_sets(self.path / _SETS, prepared, sides)
 
     @property
     def splits(self) -> list[str]:

@@ -7,6 +7,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import ListedFiles, write_listed
 from seq2seq_attn.text.captions import swap_links
+from seq2seq_attn.text.tokenizers.base import SIDES, Side
 
 
 class SetText(NamedTuple):
@@ -18,12 +19,13 @@ class SetText(NamedTuple):
     """gold word alignments in Pharaoh format, `0-0 1-2`; None: the corpus has none"""
 
 
-def write_sets(folder: Path, prepared: PreparedCorpus, *, is_reverse: bool) -> None:
-    """Write all splits of a corpus but `train`. `is_reverse`: with the sides swapped."""
+def write_sets(folder: Path, prepared: PreparedCorpus, sides: tuple[Side, Side]) -> None:
+    """Write all splits of a corpus but `train`. `sides`: the run's sides for source and target of
+    the corpus."""
     for split in prepared.splits[1:]:
         source, references = prepared.text(split)
         links = prepared.links(split)
-        if is_reverse:
+        if sides != SIDES:
             source, references = references, source
             links = links and [swap_links(line) for line in links]
         for kind, lines in SetText(source, references, links)._asdict().items():

@@ -62,7 +62,7 @@ class ReverseModel:
         pairs = prepared.pairs("train").swapped()
         own.save_config(with_length_limit(reverse_config(config), pairs))
         own.save_text(prepared, SWAPPED)
-        own.save_sets(prepared, is_reverse=True)
+        own.save_sets(prepared, SWAPPED)
         own.write_environment(sys.argv, device)
 
     def save_best(self, run: Run, about: Mapping[str, Any]) -> None:
