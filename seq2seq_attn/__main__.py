@@ -32,13 +32,13 @@ _MAX_ERROR = 800
 def main() -> NoReturn:
     """The entry point of the installed command `seq2seq`."""
     code = run(sys.argv[1:])
-    try:  # as the interpreter does at its end, but the objects are left to the system: freeing torch's takes 0.4 s
+    try:
+        # as the interpreter ends, but the system frees the objects: torch's take 0.4 s
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
-            with suppress(
-                OSError, ValueError, AttributeError
-            ):  # it is gone, closed, or was None from the start
+            # it may be gone, closed, or None from the start
+            with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
     finally:
         os._exit(code)
@@ -47,20 +47,16 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Errors are printed, not raised."""
     is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
-    if (
-        sys.stderr is None
-    ):  # closed by the caller: the next file opened would become stderr and get our log
+    if sys.stderr is None:
+        # closed by the caller: the next file opened would become stderr and get our log
         sys.stderr = open(os.devnull, "w")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # reports have characters that not every encoding has
+        # reports have characters that not every encoding has
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with paused_collector():
-            from seq2seq_attn.cli import (
-                PROGRAM,
-                app,
-            )  # takes 0.3 s, in which Ctrl-C must be handled too
+            # takes 0.3 s, in which Ctrl-C must be handled too
+            from seq2seq_attn.cli import PROGRAM, app
 
         signals = handle_signals((signal.SIGTERM, signal.SIGHUP), _exit)
         with _logging_to_stderr(is_debug=is_debug), signals:
@@ -96,7 +92,8 @@ def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
             with suppress(OSError):
                 tqdm.write(visible(self.format(record)), file=sys.stderr)
 
-    package, handler = logging.getLogger("seq2seq_attn"), AboveBars()
+    package = logging.getLogger("seq2seq_attn")
+    handler = AboveBars()
     former = package.level
     package.addHandler(handler)
     package.setLevel(logging.DEBUG if is_debug else logging.INFO)
@@ -117,7 +114,8 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
 
     code = error.exit_code if isinstance(error, UserError) else UserError.exit_code
     if is_from_parser(error):
-        text, code = explain_parser_error(error, arguments), UsageError.exit_code
+        text = explain_parser_error(error, arguments)
+        code = UsageError.exit_code
     elif isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     elif isinstance(error, UserError):

@@ -156,7 +156,8 @@ def _make_systems(
             log.warning(
                 "%s: its training has not finished; its best model so far is evaluated", run.path
             )
-    names = run_names([run.path for run in opened], [run.config for run in opened])
+    configs = [run.config for run in opened]
+    names = run_names([run.path for run in opened], configs)
     options = {**search, "n_best": 1}
     systems = [
         System(name, [run], options=options, device=device, precision=precision)

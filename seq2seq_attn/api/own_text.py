@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from seq2seq_attn.config.data import TokenizerConfig
+from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
 
@@ -24,8 +25,8 @@ MIN_SHARED = 0.5
 """Both sides share a subword vocabulary if at least this share of their letters are the same."""
 MAX_BROKEN = 0.005
 """Words are the tokens if at most this share of the target lines gets a space inside a word."""
-LONG, MIN_LONG = 4, 0.1
-"""BLEU needs a share of targets with as many words as its largest n-grams have."""
+LONG = 4
+"""Words of BLEU's largest n-grams, which a share `MIN_LONG` of the targets must have."""
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,8 @@ def _choose_subwords(
     source = Counter("".join(source for source, _ in pairs))
     if text.layout.vector_column == 0:  # names of files, which are not tokenized
         source = target
-    source_letters, target_letters = _letters(source), _letters(target)
+    source_letters = _letters(source)
+    target_letters = _letters(target)
     num_shared = (source_letters & target_letters).total()
     is_joint = num_shared >= MIN_SHARED * min(source_letters.total(), target_letters.total())
     num_characters = len(source | target) if is_joint else max(len(source), len(target))

@@ -47,7 +47,8 @@ def serve(
     from seq2seq_attn.data.processes import follow_parent
     from seq2seq_attn.run import open_runs
 
-    groups, modules = group_runs(open_runs(runs)), imports or []
+    groups = group_runs(open_runs(runs))
+    modules = imports or []
     first_runs = {pair: served[0] for pair, served in groups.items()}
     page = [str(run.path) for run in next(iter(groups.values()))[:2]]
     page += [f"--import={name}" for name in modules]
@@ -55,11 +56,11 @@ def serve(
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
     with socket.create_server((host, port), family=family, backlog=2_048) as listener, pool:
-        listener.setsockopt(
-            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-        )  # else the body of an answer waits for 40 ms
+        # else the body of an answer waits for 40 ms
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         batch_sizes = pool.submit(load_runs, first_runs, modules, machine).result()
         app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), max_characters)
-        served, port = ", ".join(map(" to ".join, groups)), listener.getsockname()[1]
+        served = ", ".join(f"{source} to {target}" for source, target in groups)
+        port = listener.getsockname()[1]
         typer.echo(f"{served}: listening at {host}, port {port}", err=True)
         make_server(app).run([listener])
