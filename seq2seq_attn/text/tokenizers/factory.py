@@ -53,13 +53,16 @@ def build_tokenizers(
     models = _train(sides, data)
     sources: list[Source] = []
     for language in layout.texts:
-        sources.append(models[0] if models else _untrained(settings.name, language, data))
+        if settings.name == "sentencepiece":
+            sources.append(models[0])
+        else:
+            sources.append(_untrained(settings.name, language, settings.lowercase))
     if column is not None:
         sources.insert(column, VectorSource(size))
     if target_name == "sentencepiece":
         target = models[-1]
     else:
-        target = _untrained(target_name, data.target_language, data)
+        target = _untrained(target_name, data.target_language, settings.lowercase)
     if len(sources) > 1:
         return SeveralSources(layout.columns, sources), target
     source = sources[0] if sources else NoSource()
@@ -93,19 +96,13 @@ def _find_vector_size(lines: Iterable[str], layout: SourceLayout) -> int:
     return int(read_vectors(file).shape[1])
 
 
-def _untrained(name: str, language: str, data: DataConfig) -> Tokenizer:
-    settings = {"name": name, "language": language, "lowercase": data.tokenizer.lowercase}
-    return _make_untrained(settings)
-
-
-def _make_untrained(settings: dict[str, Any]) -> Tokenizer:
+def _untrained(name: str, language: str, lowercase: bool) -> Tokenizer:
     """A tokenizer of any kind but SentencePiece's."""
-    lowercase = bool(settings["lowercase"])
-    if settings["name"] != "spacy":
-        return _SIMPLE[settings["name"]](lowercase=lowercase)
+    if name != "spacy":
+        return _SIMPLE[name](lowercase=lowercase)
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-    return SpacyTokenizer(settings["language"], lowercase=lowercase)
+    return SpacyTokenizer(language, lowercase=lowercase)
 
 
 def load_source(
@@ -116,6 +113,7 @@ def load_source(
     path = directory / f"{side}.tokenizer.json"
 
     def make(settings: dict[str, Any]) -> Source:
+        lowercase = bool(settings.get("lowercase"))
         match settings["name"]:
             case "several":
                 columns = [make(column) for column in settings["columns"]]
@@ -130,10 +128,9 @@ def load_source(
                 from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
                 model_path = directory / f"{side}.sentencepiece.model"
-                lowercase = bool(settings["lowercase"])
                 return load_sentencepiece(model_path, lowercase=lowercase, read=read)
-            case _:
-                return _make_untrained(settings)
+            case name:
+                return _untrained(name, settings.get("language", ""), lowercase)
 
     saved = read_json(path, read)
     try:
