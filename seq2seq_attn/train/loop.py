@@ -5,7 +5,6 @@ clock and on signals before they act on them.
 """
 
 import logging
-import random
 import signal
 import sys
 import time
@@ -14,29 +13,23 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.audit import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run import Run
-from seq2seq_attn.runtime.device import training_precision, tune_float32
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
 from seq2seq_attn.runtime.signals import StopRequest, record_signals
 from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, save_training
-from seq2seq_attn.train.distributed import Group, join_group, local_device
+from seq2seq_attn.train.distributed import join_group
 from seq2seq_attn.train.log import TrainLog, log_start
-from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.pretrained import set_start_values
-from seq2seq_attn.train.reverse import build_reverse
 from seq2seq_attn.train.run_files import mark_finished, restore_run, write_run
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import check_start, create_run_dir, locked, set_num_threads
-from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.update import Updater, UpdateResult, build_updater
 from seq2seq_attn.train.validate import Validator
 
 GIVE_BACK_EVERY_S = 15.0
@@ -94,33 +87,6 @@ def train(
         if not state.end_reason:
             Trainer(run, config, prepared, updater, validator, state, stop).train(notes)
     return run
-
-
-def build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Updater:
-    """A new model on this rank's device, with its objectives and its optimizer."""
-    device = local_device(config.train.device)
-    precision = training_precision(config.train.precision, device)
-    tune_float32(precision, device)
-    torch.manual_seed(config.seed)
-    model = build_model(
-        config.model,
-        num_source_ids=len(prepared.source_vocab),
-        num_target_ids=len(prepared.target_vocab),
-        vector_sizes=prepared.source_tokenizer.vector_sizes,
-    ).to(device)
-    objectives = build_objectives(config, model)
-    reverse = build_reverse(config, prepared, objectives, device)
-    if not group.is_first:  # ranks share the weights but not the dropout masks
-        torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
-    return Updater(
-        model,
-        config.train,
-        device=device,
-        precision=precision,
-        group=group,
-        objectives=objectives,
-        reverse=reverse,
-    )
 
 
 @dataclass

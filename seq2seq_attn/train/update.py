@@ -2,6 +2,7 @@
 not finite."""
 
 import math
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -10,18 +11,26 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.config import OptimizerConfig, TrainConfig
+from seq2seq_attn.config import Config, OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import REVERSE, Run
-from seq2seq_attn.runtime.device import Precision, autocast, build_scaler
+from seq2seq_attn.runtime.device import (
+    Precision,
+    autocast,
+    build_scaler,
+    training_precision,
+    tune_float32,
+)
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.train.batches import UpdateBatches
-from seq2seq_attn.train.distributed import ALONE, Group
+from seq2seq_attn.train.distributed import ALONE, Group, local_device
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
-from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.reverse import ReverseModel
+from seq2seq_attn.train.reverse import ReverseModel, build_reverse
 
 UpdateKind = Literal["applied", "overflow", "non_finite"]
 
@@ -241,6 +250,33 @@ class Updater:
         if self.reverse is not None:
             notes.append(self.reverse.load_best(run))
         return notes
+
+
+def build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Updater:
+    """A new model on this rank's device, with its objectives and its optimizer."""
+    device = local_device(config.train.device)
+    precision = training_precision(config.train.precision, device)
+    tune_float32(precision, device)
+    torch.manual_seed(config.seed)
+    model = build_model(
+        config.model,
+        num_source_ids=len(prepared.source_vocab),
+        num_target_ids=len(prepared.target_vocab),
+        vector_sizes=prepared.source_tokenizer.vector_sizes,
+    ).to(device)
+    objectives = build_objectives(config, model)
+    reverse = build_reverse(config, prepared, objectives, device)
+    if not group.is_first:  # ranks share the weights but not the dropout masks
+        torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
+    return Updater(
+        model,
+        config.train,
+        device=device,
+        precision=precision,
+        group=group,
+        objectives=objectives,
+        reverse=reverse,
+    )
 
 
 def _trainable(model: nn.Module) -> list[nn.Parameter]:

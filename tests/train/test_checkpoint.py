@@ -42,7 +42,8 @@ def validation(
 
 
 def test_tied_parameters_are_saved_once():
-    tied, apart = (checkpoint.training_tensors(updater(tie=tie)) for tie in ("target", "none"))
+    tied = checkpoint.training_tensors(updater(tie="target"))
+    apart = checkpoint.training_tensors(updater(tie="none"))
     assert apart.keys() - tied.keys() == {"model/output.projection.weight"}
 
 
@@ -62,7 +63,8 @@ def test_a_state_of_another_model_or_version_is_refused_in_one_line(values):
     [("applied", (2, 0, 0)), ("overflow", (0, 0, 0)), ("non_finite", (0, 2, 2))],
 )
 def test_an_epoch_ends_with_its_last_micro_batch(kind, counted):
-    result, state = UpdateResult(kind, 7, 1.0, 1.0, 1.0, {}), TrainState()
+    result = UpdateResult(kind, 7, 1.0, 1.0, 1.0, {})
+    state = TrainState()
     state.record_update(result, UpdateBatches([], [[0], [1], [2]], 7))
     assert (state.epoch, state.batches_done) == (0, 3)
     state.record_update(result, UpdateBatches([], [[3], [4]], 7, ends_epoch=True))
@@ -70,14 +72,21 @@ def test_an_epoch_ends_with_its_last_micro_batch(kind, counted):
     assert (state.update, state.num_bad, state.num_bad_in_row) == counted
 
 
-def test_validation_is_due_once_an_epoch_or_every_so_many_updates():
-    each_epoch, each_5 = settings(), settings(validation={"every_updates": 5})
-    assert not TrainState().is_validation_due(each_epoch)
-    assert TrainState(update=10, epoch=1).is_validation_due(each_epoch)
-    assert not TrainState(update=10, epoch=1, validated_at=10).is_validation_due(each_epoch)
-    assert not TrainState(update=10, batches_done=3).is_validation_due(each_epoch)
-    assert TrainState(update=10, batches_done=3).is_validation_due(each_5)
-    assert not TrainState(update=11, epoch=1).is_validation_due(each_5)
+@pytest.mark.parametrize(
+    ("state", "each_epoch", "every_5_updates"),
+    [
+        (TrainState(), False, False),
+        (TrainState(update=10, epoch=1), True, True),
+        (TrainState(update=10, epoch=1, validated_at=10), False, False),
+        (TrainState(update=10, batches_done=3), False, True),
+        (TrainState(update=11, epoch=1), True, False),
+    ],
+)
+def test_validation_is_due_once_an_epoch_or_every_so_many_updates(
+    state, each_epoch, every_5_updates
+):
+    assert state.is_validation_due(settings()) == each_epoch
+    assert state.is_validation_due(settings(validation={"every_updates": 5})) == every_5_updates
 
 
 @pytest.mark.parametrize(
@@ -91,18 +100,20 @@ def test_validation_is_due_once_an_epoch_or_every_so_many_updates():
     ],
 )
 def test_best_is_by_the_metric_and_perplexity_decides_a_tie(metric, validations, is_best):
-    state, config = TrainState(), settings(validation={"metric": metric})
-    results = [
-        validation(perplexity, score, metric, num_cut=n)
-        for n, (score, perplexity) in enumerate(validations)
-    ]
-    assert [state.record_validation(result, config) for result in results] == is_best
-    assert state.best_num_cut == max(n for n, is_new in enumerate(is_best) if is_new)
+    state = TrainState()
+    config = settings(validation={"metric": metric})
+    best = 0
+    for number, (score, perplexity) in enumerate(validations):
+        result = validation(perplexity, score, metric, num_cut=number)
+        assert state.record_validation(result, config) == is_best[number]
+        best = number if is_best[number] else best
+    assert state.best_num_cut == best
 
 
 def test_plateau_lowers_the_rate_after_its_patience():
     config = settings(schedule={"name": "plateau", "factor": 0.5, "patience": 1})
-    state, factors = TrainState(), []
+    state = TrainState()
+    factors = []
     for bleu in (1, 0, 0, 0, 0, 2, 0):
         state.record_validation(validation(3.0, bleu), config)
         factors.append(state.plateau_factor)

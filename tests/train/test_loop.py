@@ -212,7 +212,7 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
         def in_turn(self) -> Any:
             return nullcontext()
 
-    monkeypatch.setattr(loop, "Updater", begin)
+    monkeypatch.setattr(update, "Updater", begin)
     for rank in range(3):
         monkeypatch.setattr(loop, "join_group", partial(nullcontext, Rank(rank, 4)))
         with pytest.raises(Killed):
