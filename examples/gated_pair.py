@@ -37,7 +37,8 @@ class GatedPair(Attention):
 
     def __init__(self, first: Attention, second: Attention, query_size: int) -> None:
         super().__init__(first.context_size)
-        self.first, self.second = first, second
+        self.first = first
+        self.second = second
         self.gate = nn.Linear(query_size + 2 * self.context_size, 1)
 
     def init_parameters(self) -> None:

@@ -27,7 +27,8 @@ def tokenize(line: str, side: dict[str, Any]) -> list[str]:
     if side.get("model") != "unigram":
         return line.split()
     text = SPACE + line.replace(" ", SPACE)
-    scores, longest = side["subwords"], max(map(len, side["subwords"]))
+    scores = side["subwords"]
+    longest = max(map(len, side["subwords"]))
     best = [(0.0, 0)] + [(-np.inf, 0)] * len(text)
     for end in range(1, len(text) + 1):
         for start in range(max(0, end - longest), end):
@@ -50,7 +51,9 @@ def translate(folder: Path, line: str) -> str:
         onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")
     )
     known = {token: number for number, token in enumerate(about["source"]["tokens"])}
-    tokens, special, search = tokenize(line, about["source"]), about["ids"], about["search"]
+    tokens = tokenize(line, about["source"])
+    special = about["ids"]
+    search = about["search"]
     source = np.array([[*(known.get(token, special["unk"]) for token in tokens), special["eos"]]])
     written = {
         token: number
@@ -69,7 +72,8 @@ def translate(folder: Path, line: str) -> str:
     values = dict(zip(names, prepare.run(None, passed), strict=True))
     wanted = [one.name for one in step.get_inputs()]
     limit = int((search["max_length_ratio"] or 2.0) * len(tokens)) + search["max_length_extra"]
-    previous, words = special["bos"], list[str]()
+    previous = special["bos"]
+    words = list[str]()
     while len(words) < limit:
         inputs = {**values, "previous_ids": np.array([previous])}
         log_probs, _, *state = step.run(None, {name: inputs[name] for name in wanted})

@@ -167,7 +167,8 @@ def last_minute(
 
     def choose(beam: Beam, ranked: Ranked) -> Candidates:
         scores_RV = ranked.scores().clone()
-        num_slots, length = beam.totals_BK.shape[1], beam.tokens_BKT.shape[2]
+        num_slots = beam.totals_BK.shape[1]
+        length = beam.tokens_BKT.shape[2]
         is_early_R = (length < options.share * beam.limits_B).repeat_interleave(num_slots)
         scores_RV[is_early_R, EOS] = -torch.inf
         scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)

@@ -62,7 +62,8 @@ def _build_encoder(
 ) -> Encoder:
     settings = config.encoder
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
-    embedding_size, dropout = config.embedding_size, config.dropout.embedding
+    embedding_size = config.embedding_size
+    dropout = config.dropout.embedding
     text_embedding = (
         Embedding(num_ids, embedding_size, dropout=dropout) if None in vector_sizes else None
     )
@@ -266,7 +267,8 @@ def count_parameters(model: nn.Module) -> int:
 def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
     """Share the target embedding with the output layer, and with the source embedding (Press and
     Wolf 2017)."""
-    projection, embedding = model.output.projection, model.embedding
+    projection = model.output.projection
+    embedding = model.embedding
     if projection is None:
         raise UsageError(
             "model.tie_embeddings: this output has no weights to tie; set model.tie_embeddings=none"

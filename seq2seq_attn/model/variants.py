@@ -221,7 +221,8 @@ def build_variant(
             do not fit it, or it requires something that is not there.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
-    key, build = axis.key.format(name=name), find_build(axis, name)
+    key = axis.key.format(name=name)
+    build = find_build(axis, name)
     asked = {size: value for size, value in sizes.items() if size in read_parameters(build)}
     _check_requirements(key, build, refusals)
     built = build(**asked, **_checked_options(axis, name, build, sizes, options))
@@ -303,7 +304,8 @@ def _checked_value(key: str, declared: Any, value: object) -> Any:
         problems = error.errors(include_url=False)
         is_shape = declared is Nested and problems[0]["type"] != "string_type"
         inner = problems[0]["loc"] if declared is Nested and not is_shape else ()
-        key, hint = ".".join(map(str, (key, *inner))), "{name, options}" if is_shape else None
+        key = ".".join(map(str, (key, *inner)))
+        hint = "{name, options}" if is_shape else None
         raise UsageError(explain_value(key, problems, hint)) from None
     except PydanticUserError:  # a type imported for type checkers only
         raise UsageError(

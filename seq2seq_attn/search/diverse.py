@@ -60,7 +60,8 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
 
 def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: float) -> Candidates:
     """The continuations of each group in turn. The groups of a sentence are adjacent beams."""
-    num_slots, scores_RV = beams.totals_BK.shape[1], ranked.scores()
+    num_slots = beams.totals_BK.shape[1]
+    scores_RV = ranked.scores()
     rows_BGK = torch.arange(len(scores_RV), device=scores_RV.device).view(-1, num_groups, num_slots)
     taken_BV = scores_RV.new_zeros(len(rows_BGK), scores_RV.shape[1])
     chosen = []

@@ -44,7 +44,8 @@ def search_rows(
         scores_R1, ids_R1 = choose(ranked, sentences_R, len(steps))
         log_probs_R = log_probs_R + ranked.log_probs(ids_R1, scores_R1).squeeze(1)
         totals_R = totals_R + scores_R1.squeeze(1)
-        ids_R, tokens_RT = ids_R1.squeeze(1), torch.cat([tokens_RT, ids_R1], dim=1)
+        ids_R = ids_R1.squeeze(1)
+        tokens_RT = torch.cat([tokens_RT, ids_R1], dim=1)
         is_ended_R = ids_R == EOS
         is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
         steps.append(
@@ -64,10 +65,9 @@ def search_rows(
             break
         if len(index_R) < len(sentences_R):
             state = steps_model.reorder(state, index_R)
-            sentences_R, limits_R, tokens_RT = (
-                sentences_R[index_R],
-                limits_R[index_R],
-                tokens_RT[index_R],
-            )
-            totals_R, log_probs_R = totals_R[index_R], log_probs_R[index_R]
+            sentences_R = sentences_R[index_R]
+            limits_R = limits_R[index_R]
+            tokens_RT = tokens_RT[index_R]
+            totals_R = totals_R[index_R]
+            log_probs_R = log_probs_R[index_R]
     return finish(steps, source.batch.lengths_B.tolist(), n_best=1)

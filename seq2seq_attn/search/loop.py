@@ -69,7 +69,8 @@ class RankedSteps:
     that of each scorer."""
 
     def __init__(self, model: StepModel[Any], source: SearchSource, options: SearchConfig) -> None:
-        self._model, self._source = model, source
+        self._model = model
+        self._source = source
         self._forbidden = (PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS)
         needs_rules = bool(any(source.prefixes) or options.no_repeat_ngram or source.scorers)
         rules: list[Scorer] = (
@@ -106,7 +107,8 @@ class Rules(Scorer):
     prefix takes precedence over both. The state is `prefixes_RP`, None without prefixes."""
 
     def __init__(self, forbidden: Sequence[int], no_repeat_ngram: int) -> None:
-        self._forbidden, self._no_repeat_ngram = forbidden, no_repeat_ngram
+        self._forbidden = forbidden
+        self._no_repeat_ngram = no_repeat_ngram
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Tensor | None:
         width = max(map(len, source.prefixes), default=0)
@@ -121,7 +123,8 @@ class Rules(Scorer):
         self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         allowed_RV = forbid_tokens_(scores_RV.clone(), self._forbidden)
-        length, n = tokens_RT.shape[1], self._no_repeat_ngram
+        length = tokens_RT.shape[1]
+        n = self._no_repeat_ngram
         if (
             n and length >= n
         ):  # forbid each token that would complete an n-gram which the row already has

@@ -67,7 +67,8 @@ def choose_by_bank(
 ) -> Candidates:
     """The best continuations of each bank, then the best of the rest."""
     num_beams, num_slots = beam.totals_BK.shape
-    tokens_RT, scores_RV = beam.tokens_BKT.flatten(0, 1)[:, 1:], ranked.scores()
+    tokens_RT = beam.tokens_BKT.flatten(0, 1)[:, 1:]
+    scores_RV = ranked.scores()
     met_RP = count_met(tokens_RT, phrases)
     lacks_any_R1 = (met_RP.sum(dim=1) < num_banks - 1).unsqueeze(1)
     is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
@@ -118,8 +119,6 @@ def _candidates(
         )  # EOS: met
         is_known_R1 = (ids_RJ == next_R1).any(dim=1, keepdim=True) | (next_R1 == EOS)
         scores_R1 = scores_RV.gather(1, next_R1).masked_fill(is_known_R1, -torch.inf)
-        scores_RJ, ids_RJ = (
-            torch.cat([scores_RJ, scores_R1], dim=1),
-            torch.cat([ids_RJ, next_R1], dim=1),
-        )
+        scores_RJ = torch.cat([scores_RJ, scores_R1], dim=1)
+        ids_RJ = torch.cat([ids_RJ, next_R1], dim=1)
     return scores_RJ, ids_RJ

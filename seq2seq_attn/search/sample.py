@@ -85,7 +85,8 @@ def _draw_ids(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> T
         dim=1, descending=True, stable=True
     )
     if options.top_k:
-        ordered_RV, ids_RV = ordered_RV[:, : options.top_k], ids_RV[:, : options.top_k]
+        ordered_RV = ordered_RV[:, : options.top_k]
+        ids_RV = ids_RV[:, : options.top_k]
     cumulative_RV = ordered_RV.softmax(dim=1).cumsum(dim=1)
     limit_R1 = draws_R.unsqueeze(1)
     if options.top_p < 1.0:

@@ -52,7 +52,8 @@ class PlainSteps(StepModel[State]):
     """The model's own steps."""
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
-        self._model, self._is_bf16 = model, precision == "bf16"
+        self._model = model
+        self._is_bf16 = precision == "bf16"
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> State:
         with self._autocast(source.ids_BS):
@@ -60,7 +61,8 @@ class PlainSteps(StepModel[State]):
         if rows_per_sentence > 1:
             sentences_B = torch.arange(len(source.ids_BS), device=source.ids_BS.device)
             rows_R = sentences_B.repeat_interleave(rows_per_sentence)
-            memory, state = select_rows(memory, rows_R), select_rows(state, rows_R)
+            memory = select_rows(memory, rows_R)
+            state = select_rows(state, rows_R)
         return State(state, memory, rows_per_sentence)
 
     def step(self, prev_ids_R: Tensor, state: State) -> tuple[TokenScores, State]:
@@ -73,7 +75,8 @@ class PlainSteps(StepModel[State]):
     def reorder(self, state: State, index_R: Tensor) -> State:
         """See `StepModel.reorder`. The rows of a sentence have equal copies of its memory, so it
         need not move until sentences leave."""
-        memory, rows = state.memory, state.rows_per_sentence
+        memory = state.memory
+        rows = state.rows_per_sentence
         sentences = index_R[::rows] // rows
         if not torch.equal(
             sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)
@@ -105,7 +108,8 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         """`has_attention`: whether a model has attention over source positions. `copies_source`:
         see `Output`."""
         self._models = list(models)
-        self.has_attention, self.copies_source = has_attention, copies_source
+        self.has_attention = has_attention
+        self.copies_source = copies_source
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
         return tuple(model.start(source, rows_per_sentence) for model in self._models)

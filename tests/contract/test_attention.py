@@ -47,7 +47,8 @@ def case(name, dtype=torch.float64, scale=1.0, *, training=False):
 def prepare(attention, values, mask):
     """The summary is the first value: real in every row. The second position ends the first of
     several sources."""
-    lengths, ids = mask.sum(dim=1), torch.where(mask, 7, 0)
+    lengths = mask.sum(dim=1)
+    ids = torch.where(mask, 7, 0)
     ids[:, 1:2].masked_fill_(mask[:, 1:2], EOS)
     source = SourceBatch(ids, lengths, ids)
     return attention.prepare(zeroed(Encoded(values, mask, values[:, 0])), source)
@@ -148,7 +149,8 @@ def test_the_weights_of_bf16_values_are_float32(name, training):
     ],
 )
 def test_the_scoring_size_may_differ_from_the_others(name):
-    attention, (_, values, query, mask) = build(name, attention_size=6)[0].eval(), case(name)
+    attention = build(name, attention_size=6)[0].eval()
+    _, values, query, mask = case(name)
     assert torch.isfinite(attend(attention, values, query, mask).context_BM).all()
 
 
@@ -171,7 +173,8 @@ def test_training_gives_every_parameter_a_gradient(name):
     total = torch.zeros(())
     for query_BH in (query, -query, query.flip(1)):  # what a state is made by shows in later steps
         attended = attention.step(query_BH, memory, state)
-        state, total = attended.state, total + attended.context_BM.square().sum()
+        state = attended.state
+        total = total + attended.context_BM.square().sum()
     total.backward()
     for parameter_name, parameter in attention.named_parameters():
         assert parameter.grad is not None, parameter_name

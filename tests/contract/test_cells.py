@@ -44,7 +44,8 @@ def run(cell, inputs, hidden):
 
 
 def test_inputs_of_all_steps_can_be_projected_at_once(name):
-    cell, (inputs, _) = build(name), tensors()
+    cell = build(name)
+    inputs, _ = tensors()
     together = cell.project_inputs(*inputs)
     alone = torch.stack([cell.project_inputs(*step) for step in zip(*inputs, strict=True)])
     torch.testing.assert_close(together, alone)
@@ -52,7 +53,8 @@ def test_inputs_of_all_steps_can_be_projected_at_once(name):
 
 def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
     for dtype in (torch.float32, torch.float64):
-        cell, (inputs, hidden) = build(name, dtype), tensors(dtype)
+        cell = build(name, dtype)
+        inputs, hidden = tensors(dtype)
         assert torch.equal(cell.hidden(cell.start(hidden)), hidden)
         for enabled in (False, dtype == torch.float32):
             with torch.autocast(
@@ -66,7 +68,9 @@ def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
 
 
 def test_rows_do_not_see_each_other_and_can_be_reordered(name):
-    cell, (inputs, hidden), order = build(name), tensors(), torch.tensor([2, 0, 0])
+    cell = build(name)
+    inputs, hidden = tensors()
+    order = torch.tensor([2, 0, 0])
     states = run(cell, inputs, hidden)
     alone = run(cell, [tensor[:, 1:2] for tensor in inputs], hidden[1:2])
     torch.testing.assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
@@ -78,13 +82,15 @@ def test_rows_do_not_see_each_other_and_can_be_reordered(name):
 
 
 def test_gradcheck(name):
-    cell, (inputs, hidden) = build(name), tensors()
+    cell = build(name)
+    inputs, hidden = tensors()
     leaves = [tensor.requires_grad_() for tensor in (*inputs, hidden)]
     assert torch.autograd.gradcheck(lambda *_: cell.hidden(run(cell, inputs, hidden)[-1]), leaves)
 
 
 def test_every_parameter_gets_a_gradient(name):
-    cell, (inputs, hidden) = build(name), tensors()
+    cell = build(name)
+    inputs, hidden = tensors()
     cell.hidden(run(cell, inputs, hidden)[-1]).square().sum().backward()
     assert [
         key
@@ -95,7 +101,8 @@ def test_every_parameter_gets_a_gradient(name):
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4, 0.0])
 def test_large_and_small_inputs_stay_finite_also_in_bf16(name, scale):
-    cell, (inputs, hidden) = build(name, torch.float32), tensors(torch.float32, scale)
+    cell = build(name, torch.float32)
+    inputs, hidden = tensors(torch.float32, scale)
     for enabled in (False, True):
         with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
             found = cell.hidden(run(cell, inputs, hidden)[-1])
@@ -113,7 +120,8 @@ def test_an_input_may_be_empty(name):
 
 
 def test_the_first_state_of_a_fresh_cell_still_shows_after_a_few_steps(name):
-    cell, (inputs, hidden) = build(name), tensors()
+    cell = build(name)
+    inputs, hidden = tensors()
     initialize(cell)
     first, second = (cell.hidden(run(cell, inputs, start)[-1]) for start in (hidden, -hidden))
     assert not torch.allclose(first, second)

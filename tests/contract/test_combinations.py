@@ -145,7 +145,8 @@ class Untidy(torch.nn.Module):
 
     def __init__(self, encoder, garbage):
         super().__init__()
-        self.encoder, self.garbage = encoder, garbage
+        self.encoder = encoder
+        self.garbage = garbage
 
     def forward(self, source):
         encoded = self.encoder(source)

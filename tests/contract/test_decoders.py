@@ -54,7 +54,8 @@ def run(model, sources, embedded_TBE):
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_a_padded_row_is_the_sentence_alone(name, attention):
-    model, embedded = build(name, attention), embeddings()
+    model = build(name, attention)
+    embedded = embeddings()
     _, together = run(model, SOURCES, embedded)
     for row, source in enumerate(SOURCES):
         _, alone = run(model, [source], embedded[:, row : row + 1])
@@ -68,9 +69,12 @@ def test_a_padded_row_is_the_sentence_alone(name, attention):
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_reorder_then_step_is_step_then_reorder(name, attention):
-    model, embedded, order = build(name, attention), embeddings(), torch.tensor([2, 0, 0, 1])
+    model = build(name, attention)
+    embedded = embeddings()
+    order = torch.tensor([2, 0, 0, 1])
     memory, steps = run(model, SOURCES, embedded)
-    state, moved_memory = select_rows(steps[1].state, order), select_rows(memory, order)
+    state = select_rows(steps[1].state, order)
+    moved_memory = select_rows(memory, order)
     moved = model.decoder.step(embedded[2, order], state, moved_memory)
     for ours, theirs in zip(
         tree_leaves(moved), tree_leaves(select_rows(steps[2], order)), strict=True
@@ -100,7 +104,8 @@ def test_every_parameter_gets_a_gradient(name):
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_a_step_hands_on_what_the_attention_gave(name, attention, monkeypatch):
-    model, given = build(name, attention), []
+    model = build(name, attention)
+    given = []
     step = model.decoder.attention.step
     monkeypatch.setattr(
         model.decoder.attention, "step", lambda *of: given.append(step(*of)) or given[-1]
@@ -113,7 +118,8 @@ def test_a_step_hands_on_what_the_attention_gave(name, attention, monkeypatch):
 
 
 def test_features_have_their_size_and_their_readout(name):
-    model, embedded = build(name), embeddings()
+    model = build(name)
+    embedded = embeddings()
     _, steps = run(model, SOURCES, embedded)
     assert steps[-1].features_BF.shape == (len(SOURCES), model.decoder.feature_size)
     if model.decoder.read_out is not None:
@@ -122,7 +128,8 @@ def test_features_have_their_size_and_their_readout(name):
 
 
 def test_states_stay_in_float32_under_autocast(name):
-    model, embedded = build(name, dtype=torch.float32), embeddings(dtype=torch.float32)
+    model = build(name, dtype=torch.float32)
+    embedded = embeddings(dtype=torch.float32)
     with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         _, steps = run(model, SOURCES, embedded)
     tensors = [leaf for leaf in tree_leaves(steps[-1].state) if leaf is not None]  # no mask

@@ -133,7 +133,8 @@ def test_every_parameter_gets_a_gradient_also_in_half_precision(name):
 
 def test_dropout_acts_in_training_only(name):
     encoder = build(name, dropout=0.5)
-    first, second = encoder(make_source()), encoder(make_source())
+    first = encoder(make_source())
+    second = encoder(make_source())
     assert not torch.equal(first.values_BSM, second.values_BSM)
     encoder.eval()
     assert torch.equal(encoder(make_source()).values_BSM, encoder(make_source()).values_BSM)

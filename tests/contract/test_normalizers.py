@@ -75,8 +75,6 @@ def test_a_constant_added_to_all_scores_changes_nothing(normalizer):
 
 
 def test_a_higher_score_has_no_lower_weight(normalizer):
-    found, order = (
-        normalizer(scores(), make_mask()),
-        scores().masked_fill(~make_mask(), -torch.inf).argsort(dim=1),
-    )
+    found = normalizer(scores(), make_mask())
+    order = scores().masked_fill(~make_mask(), -torch.inf).argsort(dim=1)
     assert (found.gather(1, order).diff(dim=1) >= 0.0).all()

@@ -128,10 +128,12 @@ def test_rows_add_up(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch)
     together = objective.term(outputs_of(batch, scores_TBS))
-    alone, counts = [], []
+    alone = []
+    counts = []
     for row in range(4):
         one = make_batch([row])
-        num_target, num_source = one.tgt_out_BT.shape[1], one.source.ids_BS.shape[1]
+        num_target = one.tgt_out_BT.shape[1]
+        num_source = one.source.ids_BS.shape[1]
         first = row * len(one.tgt_out_BT)
         part = scores_TBS[:num_target, first : first + len(one.tgt_out_BT), :num_source]
         alone.append(objective.term(outputs_of(one, part)))
@@ -168,7 +170,8 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     reverse = ReverseModel(build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    batch, values = make_batch(), []
+    batch = make_batch()
+    values = []
     for _ in range(20):
         with torch.autocast(
             torch.get_default_device().type, dtype=precision, enabled=precision != torch.float32

@@ -60,7 +60,8 @@ def make_batch(rows=slice(None)):
 
 def make_case(name, dtype=torch.float64, scale=1.0):
     """The output of a model, a batch, and the model's steps without their graph, times `scale`."""
-    model, batch = build(name, dtype), make_batch()
+    model = build(name, dtype)
+    batch = make_batch()
     with torch.no_grad():
         outputs = model(batch)
         scaled = {field: getattr(outputs, field) * scale for field in STEPS}
@@ -98,7 +99,8 @@ def test_probabilities_are_a_distribution(name):
 
 def test_the_loss_is_that_of_the_probabilities(name):
     model, batch, outputs = make_case(name)
-    output, outputs = model.output, prepared(model, batch, outputs)
+    output = model.output
+    outputs = prepared(model, batch, outputs)
     targets = output.targets(batch)
     assert torch.equal(targets == PAD, ~real(batch))
     assert int((targets == EOS).sum()) == len(TARGET)
@@ -116,7 +118,8 @@ def test_the_loss_is_that_of_the_probabilities(name):
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
 def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
     model, batch, outputs = make_case(name, torch.float32)
-    output, is_padding_TB1 = model.output, ~real(batch).view(-1, len(SOURCE), 1)
+    output = model.output
+    is_padding_TB1 = ~real(batch).view(-1, len(SOURCE), 1)
     dirty = {
         field: getattr(outputs, field).masked_fill(is_padding_TB1, garbage) for field in STEPS[1:]
     }

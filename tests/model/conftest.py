@@ -37,8 +37,6 @@ def batch():
     def sentences(lengths, num_ids):
         return [torch.randint(4, num_ids, (n,), generator=generator).tolist() for n in lengths]
 
-    source, target = (
-        sentences(SOURCE_LENGTHS, NUM_SOURCE_IDS),
-        sentences(TARGET_LENGTHS, NUM_TARGET_IDS),
-    )
+    source = sentences(SOURCE_LENGTHS, NUM_SOURCE_IDS)
+    target = sentences(TARGET_LENGTHS, NUM_TARGET_IDS)
     return collate(source, target, range(len(source)))

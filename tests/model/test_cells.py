@@ -60,7 +60,9 @@ def projections(cell, inputs, hidden, group_sizes):
         (weights, inputs, cell.input_norm_P, cell.input_bias_P),
         (cell.recurrent_weight_PH.tolist(), hidden, cell.recurrent_norm_P, cell.recurrent_bias_P),
     ):
-        raw, whole, first = product(matrix, vector), [], 0
+        raw = product(matrix, vector)
+        whole = []
+        first = 0
         for size in group_sizes:
             part = slice(first, first + size)
             whole += normalized(raw[part], gain[part].tolist(), bias[part].tolist())
@@ -70,10 +72,12 @@ def projections(cell, inputs, hidden, group_sizes):
 
 
 def gru_step(cell, inputs, hidden, memory):
-    size, found = len(hidden), []
+    size = len(hidden)
+    found = []
     x, h = projections(cell, inputs, hidden, [2 * size, size])
     for i in range(size):
-        reset, update = sigmoid(x[i] + h[i]), sigmoid(x[size + i] + h[size + i])
+        reset = sigmoid(x[i] + h[i])
+        update = sigmoid(x[size + i] + h[size + i])
         new = math.tanh(x[2 * size + i] + reset * h[2 * size + i])
         found.append((1 - update) * new + update * hidden[i])
     return found, memory
@@ -94,8 +98,11 @@ def test_steps_equal_the_formula_number_by_number(build, one_step):
     cell = build(input_sizes=[2, 3], hidden_size=4).double()
     for parameter in cell.parameters():
         torch.nn.init.uniform_(parameter, -1.0, 1.0)
-    inputs, hidden = torch.randn(3, 5, dtype=torch.float64), torch.randn(1, 4, dtype=torch.float64)
-    state, expected, memory = cell.start(hidden), hidden[0].tolist(), [0.0] * 4
+    inputs = torch.randn(3, 5, dtype=torch.float64)
+    hidden = torch.randn(1, 4, dtype=torch.float64)
+    state = cell.start(hidden)
+    expected = hidden[0].tolist()
+    memory = [0.0] * 4
     for row in inputs:
         state = cell.step(cell.project_inputs(row[None, :2], row[None, 2:]), state)
         expected, memory = one_step(cell, row.tolist(), expected, memory)

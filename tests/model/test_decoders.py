@@ -94,7 +94,8 @@ def start():
 @pytest.mark.parametrize("is_residual", [False, True])
 def test_each_layer_reads_the_output_of_the_one_below(build_cell, is_residual):
     cell = stack(build_cell, is_residual=is_residual)
-    state, layer_states = cell.start(start()), [layer.start(start()) for layer in cell.layers]
+    state = cell.start(start())
+    layer_states = [layer.start(start()) for layer in cell.layers]
     for _ in range(3):
         state = cell.step(cell.project_inputs(*inputs()), state)
         below = inputs()
@@ -153,7 +154,8 @@ def test_the_pair_of_the_conditional_decoder_is_its_first_layer(model_of):
     memory, state = model.prepare(SOURCE)
     first = model.step(torch.tensor([4, 5, 6]), state, memory)
     second = model.step(torch.tensor([7, 8, 9]), first.state, memory)
-    pair, layers = decoder.first_cell, list(decoder.second_cell.layers)
+    pair = decoder.first_cell
+    layers = list(decoder.second_cell.layers)
     embedded = model.embedding(torch.tensor([7, 8, 9]))
     between = pair.step(pair.project_inputs(embedded), first.state.cell.layers[0])
     asked = decoder.attention.step(between.hidden_BH, memory.attention, first.state.attention)

@@ -101,7 +101,8 @@ def test_layers_above_combine_both_directions(cell, residual):
     encoder = build(
         "bidirectional", num_layers=3, cell=cell, residual=residual, layers_above="forward"
     )
-    encoded, below = encoder(SOURCE), build("bidirectional", num_layers=1, cell=cell)
+    encoded = encoder(SOURCE)
+    below = build("bidirectional", num_layers=1, cell=cell)
     below.load_state_dict(
         {key: value for key, value in encoder.state_dict().items() if key in below.state_dict()}
     )
@@ -109,7 +110,8 @@ def test_layers_above_combine_both_directions(cell, residual):
         inputs = list(below(SOURCE).values_BSM[row, :length])
         for (upper,) in list(encoder.layers)[1:]:
             assert upper.hidden_size == 6
-            state, outputs = upper.start(torch.zeros(1, 6, dtype=torch.float64)), []
+            state = upper.start(torch.zeros(1, 6, dtype=torch.float64))
+            outputs = []
             for vector in inputs:
                 state = upper.step(upper.project_inputs(vector[None]), state)
                 outputs.append(upper.hidden(state)[0] + (vector if residual else 0.0))
@@ -122,7 +124,8 @@ def by_the_paper(encoder, row, length, num_heads):
     """The vectors of a sentence, head by head and position by position; a residual connection
     around each sublayer, which is normalized first."""
     size = encoder.memory_size
-    width, root = size // num_heads, math.sqrt(size)
+    width = size // num_heads
+    root = math.sqrt(size)
     x = []
     for position, word in enumerate(encoder.embedding.weight[SOURCE.ids_BS[row, :length]]):
         angles = [position / 10_000 ** (2 * i / size) for i in range(size // 2)]
@@ -131,7 +134,8 @@ def by_the_paper(encoder, row, length, num_heads):
         )
         x.append(root * encoder.projection(word) + encoding)
     for layer in encoder.layers:
-        attention, normalized = layer.self_attn, [layer.norm1(vector) for vector in x]
+        attention = layer.self_attn
+        normalized = [layer.norm1(vector) for vector in x]
         projected = [
             attention.in_proj_weight @ vector + attention.in_proj_bias for vector in normalized
         ]
@@ -161,7 +165,8 @@ def test_self_attention_equals_the_formula_position_by_position():
 
 def read_from_the_end(encoder, words):
     for number, cell in enumerate(encoder.layers):
-        state, states = cell.start(torch.zeros(1, 3, dtype=torch.float64)), []
+        state = cell.start(torch.zeros(1, 3, dtype=torch.float64))
+        states = []
         for word in reversed(words):
             state = cell.step(cell.project_inputs(word[None]), state)
             states.append(cell.hidden(state)[0])

@@ -64,12 +64,14 @@ def test_a_module_sets_values_of_its_own_after_the_rule_has_set_all_others():
     class Gate(nn.Module):
         def __init__(self):
             super().__init__()
-            self.first, self.second = nn.Linear(3, 2), nn.Linear(3, 2)
+            self.first = nn.Linear(3, 2)
+            self.second = nn.Linear(3, 2)
 
         def init_parameters(self):
             self.first.bias.fill_(2.0)
 
-    plain, gate = nn.ModuleDict({"first": nn.Linear(3, 2), "second": nn.Linear(3, 2)}), Gate()
+    plain = nn.ModuleDict({"first": nn.Linear(3, 2), "second": nn.Linear(3, 2)})
+    gate = Gate()
     for module in (plain, gate):
         torch.manual_seed(0)
         initialize(module)

@@ -97,7 +97,8 @@ def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
         f"model.encoder.num_layers={num_layers}",
     ]
     model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
-    layer, forward = model.encoder.dropout, model.encoder.dropout.forward
+    layer = model.encoder.dropout
+    forward = model.encoder.dropout.forward
     monkeypatch.setattr(
         layer, "forward", lambda inputs: dropped.append(forward(inputs)) or dropped[-1]
     )
@@ -117,7 +118,8 @@ def test_the_fixed_vector_is_dropped_by_its_own_rate(rate):
     model = build_model(
         load_config(["base"], [*settings, options]).model, num_source_ids=9, num_target_ids=9
     )
-    source, ids_B = collate_source([[5, 6], [7, 8]] * 20), torch.ones(40, dtype=torch.int64)
+    source = collate_source([[5, 6], [7, 8]] * 20)
+    ids_B = torch.ones(40, dtype=torch.int64)
     for expected in (rate, 0.0):
         memory, state = model.prepare(source)
         assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(

@@ -39,8 +39,10 @@ def test_a_score_on_the_threshold_has_no_gradient(normalizer):
 def test_equals_the_entmax_package(name):
     ours = {"sparsemax": sparsemax.weights, "entmax15": entmax15.weights}[name]
     scores = (3.0 * torch.randn(50, 17, dtype=torch.float64)).requires_grad_()
-    upstream, mask = torch.randn(50, 17, dtype=torch.float64), torch.ones(50, 17, dtype=torch.bool)
-    found, expected = ours(scores, mask), getattr(entmax, name)(scores, dim=1)
+    upstream = torch.randn(50, 17, dtype=torch.float64)
+    mask = torch.ones(50, 17, dtype=torch.bool)
+    found = ours(scores, mask)
+    expected = getattr(entmax, name)(scores, dim=1)
     torch.testing.assert_close(found, expected)
     gradients = [
         torch.autograd.grad((weights * upstream).sum(), scores)[0] for weights in (found, expected)

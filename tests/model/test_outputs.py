@@ -61,7 +61,8 @@ def test_marginal_over_the_heaviest_positions_by_hand():
     )
     fill(output, 0.0)
     with torch.no_grad():
-        output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
+        output.projection.weight[4] = 1.0
+        output.projection.weight[5] = -1.0
     memory = memory_of(output, [4, 5, EOS], [0.0, -40.0, 40.0])
     found = output.log_probs(step_of([0.1, 0.6, 0.3]), memory).exp()
     torch.testing.assert_close(found, row(0.0, 0.0, 0.0, 0.0, 1 / 3, 2 / 3), atol=1e-15, rtol=1e-12)
@@ -143,7 +144,8 @@ INTERPOLATION = {"variant": "interpolation"}
 
 
 def p_lex(step, memory, n):
-    found, table = [0.0] * NUM_IDS, lexicon_table()
+    found = [0.0] * NUM_IDS
+    table = lexicon_table()
     for j, source_id in enumerate(memory.source_ids_BS[n].tolist()):
         row = [float(i == EOS) for i in range(NUM_IDS)]
         if source_id not in (EOS, PAD):
@@ -224,7 +226,8 @@ def loop_pointer(model, outputs, step, memory, n):
 def loop_history(model, outputs, step, memory, n):
     """One past word after the other."""
     t, pair = place(outputs, n)
-    read, hidden_TH = [BOS, *TARGET_IDS[pair]][: t + 1], outputs.hidden_TBH[:, pair]
+    read = [BOS, *TARGET_IDS[pair]][: t + 1]
+    hidden_TH = outputs.hidden_TBH[:, pair]
     query = torch.tanh(model.output.query_projection(hidden_TH[t]))
     shares = [math.exp(query @ model.output.sentinel_H)] + [
         math.exp(query @ hidden_TH[i]) for i in range(1, t + 1)

@@ -68,12 +68,14 @@ def test_without_teacher_forcing_each_step_reads_the_most_probable_token(make_mo
         model.output.projection.bias.normal_(std=0.2)
         outputs = model(batch, teacher_forcing_ratio=0.0)
         memory, state = model.prepare(batch.source)
-        ids_B, chosen = batch.tgt_in_BT[:, 0], set()
+        ids_B = batch.tgt_in_BT[:, 0]
+        chosen = set()
         for t, given_B in enumerate(batch.tgt_in_BT.t()):
             is_real_B = given_B != PAD
             step = model.step(ids_B, state, memory)
             torch.testing.assert_close(outputs.hidden_TBH[t][is_real_B], step.hidden_BH[is_real_B])
-            state, ids_B = step.state, model.output.log_probs(step, memory).argmax(dim=1)
+            state = step.state
+            ids_B = model.output.log_probs(step, memory).argmax(dim=1)
             chosen |= set(ids_B.tolist())
     assert len(chosen) > 2
 
@@ -82,7 +84,9 @@ def test_without_teacher_forcing_each_step_reads_the_most_probable_token(make_mo
 def test_every_token_is_drawn_independently(make_model, ratio):
     """Of the tokens after BOS a share of 1 - ratio is the model's own choice, whatever is read
     before it or beside it."""
-    own, num_pairs, length = 30, 60, 40
+    own = 30
+    num_pairs = 60
+    length = 40
     model = make_model().eval()
     with torch.no_grad():
         model.output.projection.bias[own] = 100.0

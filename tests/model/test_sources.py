@@ -117,7 +117,9 @@ def test_hierarchical_attention_equals_the_formula_part_by_part():
     memory, state = attention.prepare(Encoded(values, source.mask_BS, values[:, 0]), source)
     attended = attention.step(query, memory, state)
     for row, sources in enumerate(SOURCES):
-        contexts, weights, start = [], [], 0
+        contexts = []
+        weights = []
+        start = 0
         for ids in sources:
             part = values[row, start : start + len(ids) + 1]
             start += len(ids) + 1
@@ -161,7 +163,8 @@ def test_a_text_beside_vectors_learns_too():
 
 
 def test_an_embedded_vector_is_a_linear_function_of_it():
-    model, [given] = build([SIZE]).float(), vectors(2)
+    model = build([SIZE]).float()
+    [given] = vectors(2)
     encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
     weight, bias = (
         model.get_parameter(f"encoder.embedding.projection.{name}") for name in ("weight", "bias")
@@ -176,7 +179,8 @@ def test_an_embedded_vector_is_a_linear_function_of_it():
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_vectors_decide_and_padding_does_not(name):
-    model, given = build([SIZE], encoder={"name": name, "hidden_size": 4}).float(), vectors(3, 1)
+    model = build([SIZE], encoder={"name": name, "hidden_size": 4}).float()
+    given = vectors(3, 1)
     ids = [[8] * len(one) for one in given]
     together = model.encoder(collate_source(ids, vectors=given))
     for row, one in enumerate(given):

@@ -19,7 +19,8 @@ def test_a_beam_wide_enough_finds_the_best_of_all(
     seed: int, max_length: int, length_penalty: float
 ) -> None:
     """Four tokens can be chosen (EOS, UNK, A, B): 4 ** T slots hold every hypothesis."""
-    model, (ids, batch) = FakeModel(num_free=2, seed=seed, sharpness=1.0), sources(4, seed)
+    model = FakeModel(num_free=2, seed=seed, sharpness=1.0)
+    ids, batch = sources(4, seed)
     beam_size = 4**max_length
     options = {
         "beam_size": beam_size,
@@ -40,10 +41,8 @@ def test_a_beam_wide_enough_finds_the_best_of_all(
 @pytest.mark.parametrize("unk", ["keep", "forbid"])
 def test_one_slot_is_greedy_search(ties: bool, unk: Any, length_penalty: float) -> None:
     for seed in range(4):
-        model, (_, batch) = (
-            FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0),
-            sources(8, seed),
-        )
+        model = FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0)
+        _, batch = sources(8, seed)
         limits = [3, 12, 5, 1, 9, 7, 2, 12]
         options = SearchConfig(beam_size=1, unk=unk, length_penalty=length_penalty)
         slots = beam.search_beams(
@@ -67,7 +66,8 @@ def plain_beam(
     limit: int,
 ) -> list[tuple[list[int], float]]:
     """One sentence, plain Python, no early stopping: slots of finished hypotheses stay taken."""
-    alive, finished = [([], 0.0)], []
+    alive = [([], 0.0)]
+    finished = []
     for length in range(1, limit + 1):
         candidates = []
         for ids, log_prob in alive:
@@ -92,7 +92,8 @@ def test_stopping_early_and_batching_change_nothing(
     beam_size: int, n_best: int, length_penalty: float
 ) -> None:
     for seed in range(6):
-        model, (ids, batch) = FakeModel(num_free=6, seed=seed, eos_bonus=1.0), sources(6, seed)
+        model = FakeModel(num_free=6, seed=seed, eos_bonus=1.0)
+        ids, batch = sources(6, seed)
         limits = [10, 3, 7, 1, 12, 5]
         found = search(
             model, batch, limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty
@@ -109,7 +110,8 @@ def test_stopping_early_and_batching_change_nothing(
 def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(
     options: dict[str, Any],
 ) -> None:
-    model, (ids, batch) = FakeModel(num_free=5, seed=6, eos_bonus=1.0), sources(9, 6)
+    model = FakeModel(num_free=5, seed=6, eos_bonus=1.0)
+    ids, batch = sources(9, 6)
     found = search(model, batch, [8] * 9, length_penalty=0.8, **options)
     for source, hypotheses in zip(ids, found, strict=True):
         [alone] = search(model, collate_source([source]), [8], length_penalty=0.8, **options)
@@ -161,7 +163,8 @@ def test_a_sentence_stops_when_nothing_alive_can_win() -> None:
 
 @pytest.mark.parametrize("options", [{"method": "greedy"}, {"beam_size": 3}])
 def test_finished_sentences_leave_the_batch(options: dict[str, Any]) -> None:
-    model, (ids, batch) = FakeModel(num_free=5, seed=8, eos_bonus=1.0), sources(12, 8)
+    model = FakeModel(num_free=5, seed=8, eos_bonus=1.0)
+    ids, batch = sources(12, 8)
     search(model, batch, [15] * 12, **options)
     together = sum(model.steps_of_rows)
     model.steps_of_rows.clear()
@@ -184,7 +187,8 @@ def test_a_model_that_gives_nan_gives_an_impossible_empty_hypothesis() -> None:
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty: float) -> None:
-    model, (ids, batch) = FakeModel(num_free=2, seed=2, sharpness=1.0), sources(5, 2)
+    model = FakeModel(num_free=2, seed=2, sharpness=1.0)
+    ids, batch = sources(5, 2)
     options = {"beam_size": 64, "length_penalty": length_penalty}
     plain = search(model, batch, [3] * 5, **options)
     found = search(model, batch, [3] * 5, coverage_penalty=0.7, **options)
@@ -222,7 +226,8 @@ def test_a_position_without_attention_costs_much_but_not_everything(
 
 
 def test_a_model_without_attention_weights_has_no_coverage_penalty() -> None:
-    model, (_, batch) = FakeModel(num_free=4, seed=2, has_weights=False), sources(5, 2)
+    model = FakeModel(num_free=4, seed=2, has_weights=False)
+    _, batch = sources(5, 2)
     plain, found = (
         search(model, batch, [5] * 5, beam_size=3, coverage_penalty=weight) for weight in (0.0, 0.7)
     )

@@ -38,7 +38,8 @@ def fakes(*seeds: int, num_free: int = 2) -> list[FakeModel]:
 def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
     """Sentences leave at different steps and hypotheses change slots: each member's state moves
     along."""
-    members, (ids, batch) = fakes(4, 5, num_free=5), sources(9, 4)
+    members = fakes(4, 5, num_free=5)
+    ids, batch = sources(9, 4)
     mean = Mean(num_free=5, members=members)
     found = search(
         Ensemble(members), batch, [8, 3, 7, 1, 8, 5, 2, 8, 4], beam_size=beam_size, n_best=beam_size
@@ -55,7 +56,8 @@ def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
 
 
 def test_the_attention_is_that_of_the_members_that_have_one() -> None:
-    with_weights, without = FakeModel(seed=8), FakeModel(seed=9, has_weights=False)
+    with_weights = FakeModel(seed=8)
+    without = FakeModel(seed=9, has_weights=False)
     ids, batch = sources(3, 8)
     for source, [best] in zip(
         ids, search(Ensemble([without, with_weights]), batch, [3] * 3), strict=True

@@ -76,7 +76,8 @@ def test_the_state_of_a_hypothesis_is_its_tokens() -> None:
 
 
 def test_what_is_refused() -> None:
-    model, (_, batch) = FakeModel(), sources(1)
+    model = FakeModel()
+    _, batch = sources(1)
     for word in ("strange", "unheard"):
         with pytest.raises(UsageError, match=f"required='{word}'"):
             search(model, batch, [5], required=["a", word])

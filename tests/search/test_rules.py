@@ -46,7 +46,8 @@ def test_an_ngram_is_not_completed_twice() -> None:
 
 def test_a_prefix_leaves_no_impossible_hypotheses() -> None:
     """At the forced step, one slot of the beam has a continuation; the others must stay free."""
-    model, (_, batch) = FakeModel(num_free=6, seed=3, eos_bonus=1.0), sources(6, 3)
+    model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
+    _, batch = sources(6, 3)
     for best in search(model, batch, [9] * 6, prefixes=[[A]] * 6, beam_size=4, n_best=4):
         assert len(best) == 4
         assert all(
@@ -63,7 +64,8 @@ def test_a_prefix_goes_before_the_other_rules() -> None:
 def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(
     beam_size: int,
 ) -> None:
-    model, (ids, batch) = FakeModel(num_free=6, seed=3, eos_bonus=1.0), sources(6, 3)
+    model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
+    ids, batch = sources(6, 3)
     prefixes = [[A], [B, A, A], [], [UNK], [A, A], [B]]
     found = search(model, batch, [9] * 6, prefixes=prefixes, beam_size=beam_size)
     for source, prefix, [best] in zip(ids, prefixes, found, strict=True):

@@ -84,7 +84,8 @@ def test_tokens_that_reach_the_share_exactly_are_enough(top_p: float, expected: 
 
 
 def test_log_probs_are_the_model_s_own() -> None:
-    model, ids = FakeModel(num_free=8, seed=4), [[5, 6], [7]]
+    model = FakeModel(num_free=8, seed=4)
+    ids = [[5, 6], [7]]
     found = samples(model, ids, [5, 5], temperature=0.3, top_k=3)
     for source, [hypothesis] in zip(ids, found, strict=True):
         expected = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)

@@ -28,7 +28,8 @@ class Other(Scorer):
     so far."""
 
     def __init__(self, model: FakeModel, weight: float) -> None:
-        self.model, self.weight = model, weight
+        self.model = model
+        self.weight = weight
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Model:
         return Model(

@@ -66,7 +66,8 @@ class Local(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
         """The keys, and `step_B`, the number of steps so far."""
-        values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
+        values_BSM = encoded.values_BSM
+        mask_BS = encoded.mask_BS
         step_B = torch.zeros(mask_BS.shape[0], dtype=torch.int64, device=mask_BS.device)
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), step_B
 

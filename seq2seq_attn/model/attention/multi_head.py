@@ -48,7 +48,8 @@ class MultiHead(Attention):
         attention_size: Size | None = None,
     ) -> None:
         super().__init__(memory_size)
-        attention_size, is_additive = attention_size or memory_size, score == "additive"
+        attention_size = attention_size or memory_size
+        is_additive = score == "additive"
         for key, value in (("the encoder's size", memory_size), ("attention_size", attention_size)):
             if value % num_heads:
                 raise UsageError(

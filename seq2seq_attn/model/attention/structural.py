@@ -69,7 +69,9 @@ class Structural(AdditiveAttention):
                 "them to true, or take model.attention.name=additive, which has none"
             )
         self.radius = radius
-        self.has_position, self.has_markov, self.has_fertility = position, markov, fertility
+        self.has_position = position
+        self.has_markov = markov
+        self.has_fertility = fertility
         num_features = 3 * position + (2 * radius + 1) * (markov + fertility)
         self.bias_projection = nn.Linear(num_features, attention_size or query_size, bias=False)
         self.normalizer = normalizer

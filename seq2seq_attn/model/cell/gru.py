@@ -25,6 +25,7 @@ class GRU(GatedCell):
         hidden_BH = state.hidden_BH
         x_r, x_z, x_n = inputs_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
         h_r, h_z, h_n = self.project_state(hidden_BH).to(hidden_BH.dtype).chunk(3, dim=-1)
-        reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+        reset = torch.sigmoid(x_r + h_r)
+        update = torch.sigmoid(x_z + h_z)
         new = torch.tanh(x_n + reset * h_n)
         return State(torch.lerp(new, hidden_BH, update))

@@ -74,7 +74,8 @@ class Bidirectional(Encoder):
             if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)
-        last_B, rows_B = reversal_SB[0], torch.arange(mask_BS.shape[0], device=mask_BS.device)
+        last_B = reversal_SB[0]
+        rows_B = torch.arange(mask_BS.shape[0], device=mask_BS.device)
         final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
         return Encoded(
             outputs_SBI.transpose(0, 1).contiguous(),

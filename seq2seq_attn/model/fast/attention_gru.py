@@ -98,12 +98,15 @@ class _Dot:
     steps are kept."""
 
     def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_kept: int) -> None:
-        self.keys, self.scale, self.penalty = keys_BSA, scale, penalty_BS
+        self.keys = keys_BSA
+        self.scale = scale
+        self.penalty = penalty_BS
         self.queries_TBA = keys_BSA.new_empty(num_kept, len(keys_BSA), keys_BSA.shape[2])
 
     def forward(self, step: int, query: Tensor) -> Tensor:
         self.queries_TBA[step % len(self.queries_TBA)] = query
-        penalty, keys = self.penalty.unsqueeze(1), self.keys.transpose(1, 2)
+        penalty = self.penalty.unsqueeze(1)
+        keys = self.keys.transpose(1, 2)
         return torch.baddbmm(penalty, query.unsqueeze(1), keys, alpha=self.scale).squeeze(1)
 
     def start_backward(self) -> None:
@@ -140,9 +143,11 @@ class _First:
         recurrent_bias_P: Tensor,
     ) -> None:
         low = compute_dtype(recurrent_weight_PH)
-        self.states, self.states_low = states, low_copy(states, low)
+        self.states = states
+        self.states_low = low_copy(states, low)
         self.gates = gates_TBP.to(states.dtype, copy=True)
-        self.weight, self.bias = recurrent_weight_PH.to(low), recurrent_bias_P.to(low)
+        self.weight = recurrent_weight_PH.to(low)
+        self.bias = recurrent_bias_P.to(low)
         self.recurrent_low = torch.empty(
             (num_kept, *self.gates.shape[1:]), dtype=low, device=states.device
         )
@@ -199,14 +204,14 @@ class _Unroll(torch.autograd.Function):
         needs_grad: bool,
         *first_gru: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
-        num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
+        low = compute_dtype(recurrent_weight_PH)
+        wide = hidden_BH.dtype
+        num_steps = len(gates_TBP)
+        num_rows, size = hidden_BH.shape
         num_kept = num_steps if needs_grad and any(ctx.needs_input_grad) else 1
-        keys, projected, gates = (
-            keys_BSA.to(wide),
-            projected_BSP.to(wide),
-            gates_TBP.to(wide, copy=True),
-        )
+        keys = keys_BSA.to(wide)
+        projected = projected_BSP.to(wide)
+        gates = gates_TBP.to(wide, copy=True)
         weight = (
             recurrent_weight_PH
             if query_weight_AH is None
@@ -231,7 +236,8 @@ class _Unroll(torch.autograd.Function):
         both_low = torch.empty((num_kept, num_rows, len(weight)), dtype=low, device=states.device)
         with torch.autocast(gates_TBP.device.type, enabled=False):
             for t in range(num_steps):
-                hidden, weights_BS = read[t], weights_TBS[t]
+                hidden = read[t]
+                weights_BS = weights_TBS[t]
                 if first is not None:
                     first.forward(t, out=hidden)
                 if read_low is not read:
@@ -246,7 +252,9 @@ class _Unroll(torch.autograd.Function):
                 gates[t].unsqueeze(1).baddbmm_(weights_BS.unsqueeze(1), projected)
                 cell_forward(gates[t], both[:, : 3 * size], hidden, states[t + 1])
         ctx.save_for_backward(read, read_low, gates, both_low, weights_TBS, weight_low, projected)
-        ctx.score, ctx.first, ctx.low = score, first, low
+        ctx.score = score
+        ctx.first = first
+        ctx.low = low
         ctx.dtypes = (
             gates_TBP.dtype,
             keys_BSA.dtype,
@@ -261,7 +269,10 @@ class _Unroll(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_states, grad_weights = grads
         read, read_low, gates, both_low, weights_TBS, weight_low, projected = ctx.saved_tensors
-        score, first, low, size = ctx.score, ctx.first, ctx.low, read.shape[-1]
+        score = ctx.score
+        first = ctx.first
+        low = ctx.low
+        size = read.shape[-1]
         num_steps, num_rows = grad_states.shape[:2]
         gates_dtype, keys_dtype, projected_dtype, weight_dtype = ctx.dtypes
         score.start_backward()

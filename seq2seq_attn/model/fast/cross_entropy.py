@@ -47,7 +47,8 @@ def offer_cross_entropy(
 def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs, weight and bias of the one linear layer that the logits come from. The two of
     `lexical` are one, of the features and its hidden layer side by side."""
-    features_NF, projection = outputs.features_NF, output.projection
+    features_NF = outputs.features_NF
+    projection = output.projection
     if not isinstance(output, Lexical):
         return features_NF, projection.weight, projection.bias
     sums_TBE = weighted_sums(outputs.weights_TBS, outputs.memory.output)
@@ -91,10 +92,13 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         needs_grad = needs_grad and any(ctx.needs_input_grad)
-        features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
+        features_low = features.to(low)
+        weight_low = weight.to(low)
+        bias_low = bias.to(low)
         sums = torch.zeros(2, dtype=bias.dtype, device=weight.device)
         grad_features = torch.empty_like(features_low) if needs_grad else None
-        grad_weight, grad_bias = None, torch.zeros_like(bias)
+        grad_weight = None
+        grad_bias = torch.zeros_like(bias)
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
@@ -130,7 +134,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 grad_bias,
             )
         ctx.features_dtype = features.dtype
-        loss_sum, nll_sum = sums[0].clone(), sums[1].clone()
+        loss_sum = sums[0].clone()
+        nll_sum = sums[1].clone()
         ctx.mark_non_differentiable(nll_sum)
         return loss_sum, nll_sum
 
@@ -157,7 +162,8 @@ def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor 
     targets_1 = targets.unsqueeze(1)
     is_real_1 = targets_1 != PAD
     largest_1 = wide_logits.amax(dim=1, keepdim=True)
-    target_logits_1, mean_1 = wide_logits.gather(1, targets_1), None
+    target_logits_1 = wide_logits.gather(1, targets_1)
+    mean_1 = None
     if smoothing:
         mean_1 = wide_logits.mean(dim=1, keepdim=True)
     # in place if the logits are float32 or wider: without a gradient they are not needed again

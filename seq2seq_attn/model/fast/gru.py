@@ -41,7 +41,9 @@ def cell_forward(
     """The next state, in `out` if given. `gates` [..., P] holds the projected input and becomes r,
     z, n; `recurrent` [..., P] is the projected state, `hidden` [..., H] the state."""
     size = hidden.shape[-1]
-    reset, update, new = gates[..., :size], gates[..., size : 2 * size], gates[..., 2 * size :]
+    reset = gates[..., :size]
+    update = gates[..., size : 2 * size]
+    new = gates[..., 2 * size :]
     gates[..., : 2 * size].add_(recurrent[..., : 2 * size]).sigmoid_()
     tanh_(new.addcmul_(reset, recurrent[..., 2 * size :]))
     return torch.lerp(new, hidden, update, out=out)
@@ -58,8 +60,11 @@ def cell_backward(
     """Gradients of one step: fills those of the projected input and state, returns what reaches the
     previous state directly (without the recurrent product). `recurrent_new` is U_n h + d_n."""
     size = hidden.shape[-1]
-    reset, update, new = gates[..., :size], gates[..., size : 2 * size], gates[..., 2 * size :]
-    grad_reset, grad_update = grad_gates[..., :size], grad_gates[..., size : 2 * size]
+    reset = gates[..., :size]
+    update = gates[..., size : 2 * size]
+    new = gates[..., 2 * size :]
+    grad_reset = grad_gates[..., :size]
+    grad_update = grad_gates[..., size : 2 * size]
     grad_new = grad_gates[..., 2 * size :]
     through: Tensor = grad_hidden * update
     torch.ops.aten.sigmoid_backward.grad_input(

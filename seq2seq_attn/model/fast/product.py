@@ -44,7 +44,8 @@ def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Prod
     is_empty = weight_OI.shape[1] == 0  # no library accepts this
     if precision == "int8" and not is_empty:
         numbers_OI, scale_O1 = _quantize(weight_OI)
-        numbers_OI, scale_O = numbers_OI.to(torch.int8), scale_O1.squeeze(1)
+        numbers_OI = numbers_OI.to(torch.int8)
+        scale_O = scale_O1.squeeze(1)
         bias_O = torch.zeros_like(scale_O) if bias_O is None else bias_O
         few = partial(_int8, numbers_OI.t(), scale_O, bias_O)
         if not _has_packed_int8():
@@ -53,7 +54,8 @@ def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Prod
         zeros_O = torch.zeros(len(weight_OI), dtype=torch.int64)
         return partial(_packed_int8, (packed, scale_O, zeros_O, None), bias_O, few)
     if precision == "bf16" and not is_empty:
-        weight_OI, bias_O = weight_OI.bfloat16(), None if bias_O is None else bias_O.bfloat16()
+        weight_OI = weight_OI.bfloat16()
+        bias_O = None if bias_O is None else bias_O.bfloat16()
     weight_OI = weight_OI.contiguous()
     if not is_empty and weight_OI.device.type == "cpu" and _has_packed_layout(weight_OI.dtype):
         packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI, _EXPECTED_ROWS)

@@ -77,7 +77,9 @@ class FastTokens:
         weights_RS: Tensor | None,
         num_rows: int,
     ) -> None:
-        self._features_RF, self._output, self._num_rows = features_RF, output, num_rows
+        self._features_RF = features_RF
+        self._output = output
+        self._num_rows = num_rows
         self.weights_RS = weights_RS
 
     def top(
@@ -159,10 +161,13 @@ class FastStep:
         parts = known_parts(decoder)
         assert parts is not None
         _, cell, score = parts
-        self._prepare, self._precision = model.prepare, precision
+        self._prepare = model.prepare
+        self._precision = precision
         self._output = cast(Softmax | Lexical, model.output)
-        self._is_positional, self._score = decoder.attention.is_positional, score
-        self._hidden, self._num_gates = cell.hidden, 3 * cell.hidden_size
+        self._is_positional = decoder.attention.is_positional
+        self._score = score
+        self._hidden = cell.hidden
+        self._num_gates = 3 * cell.hidden_size
         self._score_weight_A = (
             None if score.score_weight_A is None else -2.0 * score.score_weight_A.detach()
         )
@@ -179,7 +184,8 @@ class FastStep:
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
         # autocast for everything except prepared products, mainly the encoder; with int8 bf16 where
         # that is fast
-        device, precision = source.ids_BS.device, self._precision
+        device = source.ids_BS.device
+        precision = self._precision
         is_bf16 = precision == "bf16" or (precision == "int8" and multiplies_bf16(device))
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_bf16):
             memory, state = self._prepare(source)
@@ -192,7 +198,8 @@ class FastStep:
         )
 
     def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
-        hidden_RH, products = state.hidden_RH, self._products
+        hidden_RH = state.hidden_RH
+        products = self._products
         if self._table_VX is not None:
             embedded_RX = self._table_VX.index_select(0, prev_ids_R)
         else:
@@ -204,7 +211,8 @@ class FastStep:
             hidden_RH = cell_forward(gates_RP, products.previous(hidden_RH), hidden_RH)
             gates_RP.zero_()  # the second cell does not read the embedding
         from_state = products.state(hidden_RH)
-        recurrent_RP, query = from_state[:, : self._num_gates], from_state[:, self._num_gates :]
+        recurrent_RP = from_state[:, : self._num_gates]
+        query = from_state[:, self._num_gates :]
         if self._score.query_weight_AH is None:
             query = hidden_RH
         context_RX, weights_BKS = self._attend(query, state)
@@ -227,7 +235,8 @@ class FastStep:
         return tokens, state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
-        shared, num_rows = state.shared, state.rows_per_sentence
+        shared = state.shared
+        num_rows = state.rows_per_sentence
         num_sentences = len(state.hidden_RH) // num_rows
         if num_sentences > 1 or len(index_R) != num_rows:  # else it is the sentence that it was
             sentences_B = index_R[::num_rows] // num_rows
@@ -252,7 +261,8 @@ class FastStep:
 
     def _attend(self, query: Tensor, state: FastState) -> tuple[Tensor, Tensor]:
         """The projected contexts, [R, X], and `weights_BKS`."""
-        shared, num_rows = state.shared, state.rows_per_sentence
+        shared = state.shared
+        num_rows = state.rows_per_sentence
         if shared.context_BX is not None and shared.weights_BS is not None:
             weights_BKS = shared.weights_BS.unsqueeze(1).expand(-1, num_rows, -1)
             return shared.context_BX.unsqueeze(1).expand(-1, num_rows, -1).flatten(
@@ -302,9 +312,12 @@ def _pack_all(
     input."""
     state: Tensor = cell.recurrent_weight_PH
     context: Tensor = cell.input_weights[-1]
-    previous, readout, context_bias = None, None, None
+    previous = None
+    readout = None
+    context_bias = None
     reader = first or cell
-    embedding, embedding_bias = reader.input_weights[0], reader.input_bias_P
+    embedding = reader.input_weights[0]
+    embedding_bias = reader.input_bias_P
     if first is not None:
         previous = pack(first.recurrent_weight_PH, first.recurrent_bias_P, precision)
         context_bias = cell.input_bias_P
@@ -316,10 +329,8 @@ def _pack_all(
         sizes = [cell.hidden_size, context.shape[1], embedding.shape[1]]
         state_part, context_part, embedding_part = torch.split(projection.weight, sizes, dim=1)
         readout = pack(state_part, projection.bias, precision)
-        context, embedding = (
-            torch.cat([context, context_part]),
-            torch.cat([embedding, embedding_part]),
-        )
+        context = torch.cat([context, context_part])
+        embedding = torch.cat([embedding, embedding_part])
     lexical = pack(output.layer.weight, None, precision) if isinstance(output, Lexical) else None
 
     def pack_padded(weight_OI: Tensor, bias: Tensor | None) -> Product:

@@ -113,7 +113,8 @@ def unroll_decoder(
     parts = known_parts(decoder)
     assert parts is not None
     first, cell, score = parts
-    hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
+    hidden_BH = cell.hidden(state.cell)
+    context_weight_PM = cell.input_weights[-1]
     # the embeddings' part of the gates of the cell that reads them: the first of two, or the only
     # one
     reader = first or cell

@@ -46,7 +46,8 @@ class _Entmax15(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (weights_BS,), grad_BS = ctx.saved_tensors, grads[0]
+        (weights_BS,) = ctx.saved_tensors
+        grad_BS = grads[0]
         roots_BS = weights_BS.sqrt()
         grad_scores_BS = grad_BS * roots_BS
         mean_B1 = grad_scores_BS.sum(dim=-1, keepdim=True) / roots_BS.sum(dim=-1, keepdim=True)

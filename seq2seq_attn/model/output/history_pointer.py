@@ -31,7 +31,8 @@ from seq2seq_attn.text.vocab import UNK
 class HistoryPointer(CopyingOutput):
     """One linear layer for P_vocab, one for the query, and the sentinel."""
 
-    copies_source, needs_history = False, True
+    copies_source = False
+    needs_history = True
 
     def __init__(self, feature_size: int, hidden_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
@@ -52,7 +53,8 @@ class HistoryPointer(CopyingOutput):
         is_word_NK = ids_NK >= UNK
         sentinel_N1 = wide(query_NH @ self.sentinel_H).unsqueeze(1)
         scores = torch.cat([scores_NK.masked_fill(~is_word_NK, -torch.inf), sentinel_N1], dim=1)
-        weights, log_weights = torch.softmax(scores, dim=1), torch.log_softmax(scores, dim=1)
+        weights = torch.softmax(scores, dim=1)
+        log_weights = torch.log_softmax(scores, dim=1)
         log_gate_N1 = log_weights[:, -1:]
         return Copying(
             self.logits(step, memory),

@@ -80,15 +80,14 @@ class Lexicon(ScoredOutput):
         *index, target, probability = (
             torch.from_numpy(part) for part in table.best(self.probs_UK.shape[1])
         )
-        target_ids_UK, probs_UK = (
-            torch.zeros_like(self.target_ids_UK),
-            torch.zeros_like(self.probs_UK),
-        )
+        target_ids_UK = torch.zeros_like(self.target_ids_UK)
+        probs_UK = torch.zeros_like(self.probs_UK)
         target_ids_UK[tuple(index)] = target.to(target_ids_UK)
         probs_UK[tuple(index)] = probability.to(probs_UK)
         num_types = int((probs_UK.sum(dim=1) > 0).sum())
         probs_UK[EOS] = 0.0
-        target_ids_UK[EOS, 0], probs_UK[EOS, 0] = EOS, 1.0
+        target_ids_UK[EOS, 0] = EOS
+        probs_UK[EOS, 0] = 1.0
         self.target_ids_UK.copy_(target_ids_UK)
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
         return (

@@ -82,7 +82,8 @@ class Marginal(ScoredOutput):
         num_softmaxes = self.num_softmaxes(step.weights_BS.shape[1])
         num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.projection.out_features))
         rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
-        step, memory = step._replace(state=None), memory._replace(attention=None)
+        step = step._replace(state=None)
+        memory = memory._replace(attention=None)
         log_probs = []
         for first in range(0, len(rows), num_rows):
             chosen = rows[first : first + num_rows]
@@ -105,10 +106,8 @@ class Marginal(ScoredOutput):
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
         """The weights of the positions summed over, and the logits of each."""
-        weights_NK, values_NKM = (
-            step.weights_BS.masked_fill(memory.source_ids_BS == PAD, 0.0),
-            memory.output,
-        )
+        weights_NK = step.weights_BS.masked_fill(memory.source_ids_BS == PAD, 0.0)
+        values_NKM = memory.output
         num_positions = self.num_softmaxes(weights_NK.shape[1])
         if num_positions < weights_NK.shape[1]:
             weights_NK, index_NK = weights_NK.topk(num_positions, dim=1)

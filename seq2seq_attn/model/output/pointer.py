@@ -39,7 +39,8 @@ class Pointer(Output):
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position
         that stands for no token."""
-        weights_BS, extended_BS = _positive(step, memory), memory.extended_ids_BS
+        weights_BS = _positive(step, memory)
+        extended_BS = memory.extended_ids_BS
         least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
         return (
             functional.pad(least_BV, (0, extended_BS.shape[1]))

@@ -30,12 +30,10 @@ class Fusion(Scorer):
     def __init__(
         self, steps: StepModel[Any], source_ids: Sequence[int], num_ids: int, *, weight: float
     ) -> None:
-        self._steps, self._source_ids, self._num_ids, self._weight = (
-            steps,
-            source_ids,
-            num_ids,
-            weight,
-        )
+        self._steps = steps
+        self._source_ids = source_ids
+        self._num_ids = num_ids
+        self._weight = weight
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         batch = collate_source([self._source_ids] * len(source.max_lengths_B))

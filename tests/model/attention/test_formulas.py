@@ -131,9 +131,11 @@ def test_heads_attend_on_their_own(build, encoded, source, queries, score):
     memory, state = attention.prepare(encoded, source)
     query = queries[0]
     attended = attention.step(query, memory, state)
-    contexts, weights = [], []
+    contexts = []
+    weights = []
     for head in range(2):
-        rows, columns = slice(3 * head, 3 * head + 3), slice(11 * head, 11 * head + 11)
+        rows = slice(3 * head, 3 * head + 3)
+        columns = slice(11 * head, 11 * head + 11)
         q = attention.query_projection(query[0])[rows]
         keys = attention.key_projection(encoded.values_BSM[0])[:, rows]
         if score == "additive":
@@ -177,7 +179,8 @@ def test_self_history_attends_to_past_queries_too(build, check):
     def oracle(values, queries):
         past = [torch.zeros(13, dtype=torch.float64)]
         for query in queries:
-            weights, contexts = {}, []
+            weights = {}
+            contexts = []
             for prefix, states in (("", list(values)), ("history_", past)):
                 asked = getattr(attention, f"{prefix}query_projection")(query)
                 keys = [getattr(attention, f"{prefix}key_projection")(state) for state in states]
@@ -222,13 +225,14 @@ TERMS = ("position", "markov", "fertility")
     "terms", [t for n in (1, 2, 3) for t in itertools.combinations(TERMS, n)], ids="-".join
 )
 def test_structural_biases(build, check, terms):
-    attention, radius = (
-        build("structural", attention_size=7, radius=2, **{term: term in terms for term in TERMS}),
-        2,
+    attention = build(
+        "structural", attention_size=7, radius=2, **{term: term in terms for term in TERMS}
     )
+    radius = 2
 
     def oracle(values, queries):
-        length, history = len(values), []
+        length = len(values)
+        history = []
         for j, query in enumerate(queries, start=1):
             scores = []
             for i in range(1, length + 1):
@@ -273,7 +277,8 @@ def test_no_gradient_flows_into_earlier_steps(build, encoded, source, queries, n
 
 
 def test_neural_coverage_remembers_more_than_the_last_step(build, check):
-    attention, last = build("coverage", coverage_size=3), {}
+    attention = build("coverage", coverage_size=3)
+    last = {}
 
     def oracle(values, queries):
         coverage = torch.zeros(len(values), 3, dtype=torch.float64)

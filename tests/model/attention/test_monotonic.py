@@ -25,11 +25,13 @@ def path_probabilities(stops):
     num_steps, length = stops.shape
     expected = torch.zeros(num_steps, length, dtype=stops.dtype)
     for path in itertools.combinations_with_replacement(range(length), num_steps):
-        probability, before = 1.0, 0
+        probability = 1.0
+        before = 0
         for i, stop in enumerate(path):
             for j in range(before, stop):
                 probability = probability * (1.0 - stops[i, j])
-            probability, before = probability * stops[i, stop], stop
+            probability = probability * stops[i, stop]
+            before = stop
         for i, stop in enumerate(path):
             expected[i, stop] += probability
     return expected
@@ -61,7 +63,8 @@ def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, 
     queries = torch.randn(
         40, 3, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
     )
-    before, visited = [0, 0, 0], set()
+    before = [0, 0, 0]
+    visited = set()
     for query in queries:
         attended = attention.step(query, memory, state)
         state = attended.state

@@ -72,10 +72,8 @@ def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch
 
 def test_what_lies_behind_the_last_row_is_no_garbage():
     # where a processor has AMX, a product in bf16 reads past a row of odd length
-    features, weight = (
-        torch.ones(5, 3, dtype=torch.bfloat16),
-        torch.ones(19, 3, dtype=torch.bfloat16),
-    )
+    features = torch.ones(5, 3, dtype=torch.bfloat16)
+    weight = torch.ones(19, 3, dtype=torch.bfloat16)
     features.requires_grad_()
     torch.use_deterministic_algorithms(True)  # which fills memory that is not initialized with NaN
     try:

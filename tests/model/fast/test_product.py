@@ -29,7 +29,9 @@ def test_it_is_the_linear_map(precision, num_rows, has_bias):
     [("fp32", "_has_packed_layout"), ("bf16", "_has_packed_layout"), ("int8", "_has_packed_int8")],
 )
 def test_without_the_packed_layout_it_is_the_same(monkeypatch, precision, layout):
-    weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(5, 37)
+    weight = torch.randn(53, 37)
+    bias = torch.randn(53)
+    inputs = torch.randn(5, 37)
     packed = pack(weight, bias, precision)(inputs)
     monkeypatch.setattr(product, layout, lambda *_: False)
     largest = 1e-5 if precision == "int8" else LARGEST_ERROR[precision]
@@ -37,11 +39,9 @@ def test_without_the_packed_layout_it_is_the_same(monkeypatch, precision, layout
 
 
 def test_double_precision_stays_double():
-    weight, bias, inputs = (
-        torch.randn(5, 3).double(),
-        torch.randn(5).double(),
-        torch.randn(2, 3).double(),
-    )
+    weight = torch.randn(5, 3).double()
+    bias = torch.randn(5).double()
+    inputs = torch.randn(2, 3).double()
     torch.testing.assert_close(
         pack(weight, bias, "fp32")(inputs), functional.linear(inputs, weight, bias)
     )
@@ -59,7 +59,9 @@ def test_an_input_of_size_0_gives_the_bias(precision):
 def test_rows_do_not_mix_nor_see_what_fills_them_up(precision):
     """A row beside one a thousand times as large keeps its own scale, and a row of zeros gives the
     bias."""
-    weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(13, 37)
+    weight = torch.randn(53, 37)
+    bias = torch.randn(53)
+    inputs = torch.randn(13, 37)
     inputs[1] *= 1000.0
     inputs[2] = 0.0
     multiply = pack(weight, bias, precision)
@@ -70,7 +72,9 @@ def test_rows_do_not_mix_nor_see_what_fills_them_up(precision):
 
 def test_the_product_keeps_the_weights_it_was_given():
     for precision in LARGEST_ERROR:
-        weight, bias, inputs = torch.randn(53, 37), torch.zeros(53), torch.randn(5, 37)
+        weight = torch.randn(53, 37)
+        bias = torch.zeros(53)
+        inputs = torch.randn(5, 37)
         multiply = pack(weight, bias, precision)
         before = multiply(inputs)
         weight.zero_()

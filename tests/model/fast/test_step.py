@@ -64,10 +64,8 @@ def test_hypotheses_are_the_plain_steps(make_sharp, source, name, output, readou
     model = make_sharp(name, output={"name": output}, **readout)
     is_known = known_score(model.decoder.attention) is not None
     assert isinstance(step_model(model), FastStep if is_known else PlainSteps)
-    expected, found = (
-        searched(PlainSteps(model), source, beam_size),
-        searched(step_model(model), source, beam_size),
-    )
+    expected = searched(PlainSteps(model), source, beam_size)
+    found = searched(step_model(model), source, beam_size)
     assert len({len(best[0].ids) for best in expected}) > 1  # sentences leave one after another
     for ours, theirs in zip(found, expected, strict=True):
         assert [one.ids for one in ours] == [one.ids for one in theirs]
@@ -92,15 +90,15 @@ def test_steps_and_reordering_in_double_precision(make_model, source, name, deco
     with torch.no_grad():
         for parameter in model.parameters():  # biases too, which start at 0
             parameter.add_(0.1 * torch.randn_like(parameter))
-    plain, fast = PlainSteps(model), FastStep(model)
+    plain = PlainSteps(model)
+    fast = FastStep(model)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
-        states, ids = [m.start(source, rows) for m in (plain, fast)], torch.full((6 * rows,), 1)
+        states = [m.start(source, rows) for m in (plain, fast)]
+        ids = torch.full((6 * rows,), 1)
         for sentences in ([0, 1, 2, 3, 4, 5], [5, 0, 2], [2], [0]):
-            (expected, states[0]), (found, states[1]) = (
-                plain.step(ids, states[0]),
-                fast.step(ids, states[1]),
-            )
+            (expected, states[0]) = plain.step(ids, states[0])
+            (found, states[1]) = fast.step(ids, states[1])
             torch.testing.assert_close(found.log_probs(), expected.log_probs())
             if expected.weights_RS is None:
                 assert found.weights_RS is None
@@ -162,7 +160,8 @@ def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source
 @pytest.mark.parametrize("name", ["additive", "dot", "fixed", "scaled_dot"])
 def test_fewer_bits_are_close(make_model, source, name, precision, largest):
     model = make_model(name, dtype=torch.float32).eval()
-    step, ids = step_model(model, precision), torch.full((6,), 1)
+    step = step_model(model, precision)
+    ids = torch.full((6,), 1)
     with torch.no_grad():
         expected, found = (
             m.step(ids, m.start(source, 1))[0].log_probs() for m in (PlainSteps(model), step)

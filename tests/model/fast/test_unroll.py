@@ -75,7 +75,8 @@ def test_every_output_has_the_fast_pass(make_model, output, decoder):
         dropout=NO_DROPOUT,
         tie_embeddings="none",
     )
-    source, target = [[5, 9, 7, 4], [8]], [[9, 33, 6], [5]]
+    source = [[5, 9, 7, 4], [8]]
+    target = [[9, 33, 6], [5]]
     extended = [
         extend(*pair, NUM_TARGET_IDS) for pair in zip([[33, 9, 33, 31], [8]], target, strict=True)
     ]

@@ -42,11 +42,14 @@ def updater(*overrides: str) -> Updater:
 
 
 def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
-    learner, oracle, pairs = updater(UNCLIPPED), updater(), batch(range(6))
+    learner = updater(UNCLIPPED)
+    oracle = updater()
+    pairs = batch(range(6))
     result = make(learner)
     assert oracle.reverse is not None
     other = swapped(pairs)
-    outputs, reverse_outputs = oracle.model(pairs), oracle.reverse.model(other)
+    outputs = oracle.model(pairs)
+    reverse_outputs = oracle.reverse.model(other)
     loss = oracle.model.output.loss(outputs, label_smoothing=0.0).loss_sum
     reverse_loss = oracle.reverse.model.output.loss(reverse_outputs, label_smoothing=0.0).loss_sum
     trace = torch.zeros(())
@@ -54,7 +57,8 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
         weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1]
         reverse_ST = reverse_outputs.weights_TBS[: len(source) + 1, row, : len(target) + 1]
         trace = trace + torch.trace(weights_TS @ reverse_ST)
-    num_target, num_source = pairs.num_tokens, other.num_tokens
+    num_target = pairs.num_tokens
+    num_source = other.num_tokens
     (loss / num_target - 2 * trace / num_target + reverse_loss / num_source).backward()
     assert_close(gradients(learner), gradients(oracle))
     assert result.terms["agreement"] == (pytest.approx(-trace.item(), rel=1e-5), num_target)
@@ -62,7 +66,8 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
 
 
 def test_label_smoothing_acts_on_both_models():
-    learner, pairs = updater(), batch(range(6))
+    learner = updater()
+    pairs = batch(range(6))
     assert learner.reverse is not None
     for label_smoothing in (0.0, 0.2):
         terms = batch_loss(
@@ -110,7 +115,8 @@ def test_the_run_holds_a_run_of_the_other_direction(toy, tmp_path):
     assert reverse.is_finished()
     assert reverse.environment["packages"] == run.environment["packages"]
     assert reverse.load_best().values["update"] == run.load_best().values["update"]
-    there, back = run.config, reverse.config
+    there = run.config
+    back = reverse.config
     assert (back.data.source_language, back.data.target_language) == ("en", "de")
     assert (back.name, back.train.objectives) == ("toy-reverse", {})
     assert back.search.max_length_ratio != there.search.max_length_ratio

@@ -31,7 +31,8 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps():
     outputs = outputs_of(batch, random_scores(batch))
     draw_log_probs_TB, baselines_TB = outputs.extra
     log_prob = outputs.target_log_probs().tolist()
-    num_pairs, expected = len(batch.tgt_out_BT), 0.0
+    num_pairs = len(batch.tgt_out_BT)
+    expected = 0.0
     for row in range(num_pairs):
         num_steps = int((batch.tgt_out_BT[row] != PAD).sum())
         for t in range(num_steps):
@@ -51,7 +52,9 @@ class Forced(Attention):
 
     def __init__(self, drawing: Attention, positions_BT: Tensor) -> None:
         super().__init__(drawing.context_size)
-        self.drawing, self.positions_BT, self.t = drawing, positions_BT, 0
+        self.drawing = drawing
+        self.positions_BT = positions_BT
+        self.t = 0
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
         self.t = 0
@@ -101,8 +104,12 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Of each sequence of positions: its probability, log p(target), and the gradient that training
     follows."""
     all_positions = list(itertools.product(range(NUM_POSITIONS), repeat=NUM_STEPS))
-    drawing, objective, batch = model.decoder.attention, reinforce.Reinforce(entropy=0.0), copies(1)
-    probs, rewards, gradients = [], [], []
+    drawing = model.decoder.attention
+    objective = reinforce.Reinforce(entropy=0.0)
+    batch = copies(1)
+    probs = []
+    rewards = []
+    gradients = []
     for positions in all_positions:
         model.decoder.attention = Forced(drawing, torch.tensor([positions]))
         outputs = model(batch)
@@ -121,12 +128,14 @@ def test_the_gradient_is_that_of_all_sequences_of_positions(decoder):
     """That of minus the sum over sequences of p(positions) log p(target | positions): exactly, as
     the mean over all sequences, and within 5 standard errors in each of hundreds of parameters for
     10,000 draws."""
-    model, objective = toy_model(decoder), reinforce.Reinforce(entropy=0.0)
+    model = toy_model(decoder)
+    objective = reinforce.Reinforce(entropy=0.0)
     probs, rewards, gradients = forced_losses(model)
     expected = flat_gradient(-(probs * rewards).sum(), model)
     mean = (torch.stack(gradients) * probs.detach().unsqueeze(1)).sum(dim=0)
     torch.testing.assert_close(mean, expected, rtol=1e-9, atol=1e-9)
-    batch, drawn = copies(100), []
+    batch = copies(100)
+    drawn = []
     torch.manual_seed(5)
     for _ in range(100):
         loss = batch_loss(model, batch, objectives=[objective])

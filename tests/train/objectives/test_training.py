@@ -70,7 +70,8 @@ def test_the_gradient_is_that_of_the_loss_and_the_weighted_means():
         batch(range(6)),
         objectives=[guided.Guided(), fertility.Fertility()],
     )
-    num_linked, num_sources = 6, 21
+    num_linked = 6
+    num_sources = 21
     (
         loss.loss_sum / 23 + 3 * loss.terms[0] / num_linked + 0.5 * loss.terms[1] / num_sources
     ).backward()
@@ -78,7 +79,8 @@ def test_the_gradient_is_that_of_the_loss_and_the_weighted_means():
 
 
 def test_a_weight_of_zero_only_measures():
-    plain, measured = updater(), updater("train.objectives={coverage: {weight: 0}}")
+    plain = updater()
+    measured = updater("train.objectives={coverage: {weight: 0}}")
     make(plain)
     assert make(measured).terms["coverage"][0] > 0
     assert all(
@@ -88,7 +90,8 @@ def test_a_weight_of_zero_only_measures():
 
 
 def test_an_objective_without_terms_adds_nothing():
-    plain, guided = updater(), updater("train.objectives={guided: {weight: 1}}")
+    plain = updater()
+    guided = updater("train.objectives={guided: {weight: 1}}")
     result = make(guided, [2])  # a pair without links
     assert result.terms == {"guided": (0.0, 0)}
     assert result.gradient_norm == make(plain, [2]).gradient_norm

@@ -45,7 +45,8 @@ def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair):
 
 
 def test_guided_without_a_link_is_nothing_and_a_weight_of_zero_costs_much_but_not_everything(pair):
-    unlinked, objective = make_batch([2]), guided.Guided()
+    unlinked = make_batch([2])
+    objective = guided.Guided()
     value = objective.term(outputs_of(unlinked, random_scores(unlinked))).item()
     assert (value, objective.count(unlinked)) == (0.0, 0)
     weights_TS = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
@@ -57,12 +58,14 @@ def test_guided_without_a_link_is_nothing_and_a_weight_of_zero_costs_much_but_no
 
 def oracle(name: str, weights_TS: list[list[float]], links: list[tuple[int, int]]) -> float:
     """The formula, for one pair without padding."""
-    num_target, num_source = len(weights_TS), len(weights_TS[0])
+    num_target = len(weights_TS)
+    num_source = len(weights_TS[0])
     total = 0.0
     for t in range(num_target):
         linked = [s for s, target in links if target == t]
         for s in range(num_source):
-            weight, before = weights_TS[t][s], sum(weights_TS[i][s] for i in range(t))
+            weight = weights_TS[t][s]
+            before = sum(weights_TS[i][s] for i in range(t))
             total += {
                 "guided": -math.log(weight) / len(linked) if s in linked else 0.0,
                 "coverage": min(weight, before),
@@ -104,7 +107,8 @@ def test_an_objective_may_read_the_log_probabilities_of_all_tokens():
     )
     outputs = model(make_batch())
     real_I = (outputs.targets_N != PAD).nonzero().squeeze(1)
-    log_probs_IV, positions = outputs.log_probs_of(real_I), real_I.tolist()
+    log_probs_IV = outputs.log_probs_of(real_I)
+    positions = real_I.tolist()
     assert len(positions) == len(log_probs_IV) == sum(len(target) + 1 for target in TARGETS)
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         alone = model(collate([source], [target], [0]))
