@@ -10,6 +10,8 @@ from seq2seq_attn.text.tables import Row
 _ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
 _MAX_WORDS = 3
 """the name of a column has at most so many words"""
+_MAX_SHOWN = 40
+"""number of characters of a cell that an error shows"""
 
 
 def choose_columns(
@@ -28,30 +30,33 @@ def choose_columns(
     Raises:
         UsageError: neither tells, or they contradict each other.
     """
-    are_numbers = all(column.isdigit() for column in columns)
     named = columns_by_name(names, languages)
-    if named and (not columns or (is_keyed and are_numbers)):
+    are_numbers = all(column.isdigit() for column in columns)
+    if are_numbers and (is_keyed or not columns):
+        if not named:
+            raise _unclear(table, names, languages, "does not name its columns")
         return named, not is_keyed
-    if not columns or (is_keyed and are_numbers):
-        raise _unclear(table, names, languages, "does not name its columns")
     if len(columns) != len(languages):
         raise _unclear(table, names, languages, f"{len(columns)} columns are named")
-    if are_numbers:
-        if not names.keys() >= {*columns}:
-            raise _unclear(table, names, languages, f"no column {', '.join(columns)}")
-        if named and named != tuple(columns):
-            raise _unclear(table, names, languages, f"names its columns {', '.join(named)}")
-        return tuple(columns), bool(named)
-    keys = {name.strip().lower(): key for key, name in names.items()}
-    missing = [column for column in columns if column.lower() not in keys]
-    if missing:
-        raise _unclear(table, names, languages, f"no column {', '.join(missing)}")
-    return tuple(keys[column.lower()] for column in columns), not is_keyed
+    keys = {key: key for key in names}
+    if not are_numbers:
+        keys = {name.strip().lower(): key for key, name in names.items()}
+    chosen = []
+    for column in columns:
+        key = keys.get(column.lower())
+        if key is None:
+            raise _unclear(table, names, languages, f"has no column {column}")
+        chosen.append(key)
+    if are_numbers and named and named != tuple(chosen):
+        raise _unclear(table, names, languages, f"names its columns {', '.join(named)}")
+    has_header = not is_keyed and (bool(named) or not are_numbers)
+    return tuple(chosen), has_header
 
 
 def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:
     """The error that shows the first row and says how to name its columns."""
-    shown = ", ".join(f"{number}: {name}" for number, name in enumerate(names.values(), 1))
+    cells = [name[:_MAX_SHOWN] for name in names.values()]
+    shown = ", ".join(f"{number}: {cell}" for number, cell in enumerate(cells, 1))
     return UsageError(
         f"{table}: {reason} for {', '.join(languages)}; its first row is {shown}; name the columns "
         f"in this order, for example --columns {','.join(list(names)[: len(languages)])}"
@@ -61,37 +66,46 @@ def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> U
 def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
     """The columns named after the languages, the sides, or the languages in English, alone or with
     other words, for example `text_en`. Empty if one is missing or not unique."""
-    short_names = {key: name for key, name in names.items() if len(_words(name)) <= _MAX_WORDS}
-    one_word = {key: name for key, name in short_names.items() if " " not in name.strip()}
+    one_word = {}
+    short = {}
+    num_english = 0
+    for key, name in names.items():
+        words = _words(name)
+        if len(words) > _MAX_WORDS:
+            continue
+        short[key] = name
+        if " " not in name.strip():
+            one_word[key] = name
+        num_english += name.isascii() and all(len(word) > 2 for word in words)
     columns = _match(one_word, [(language,) for language in languages])
     if not columns and len(languages) == 2:
         columns = _match(one_word, _ROLES)
-    if not columns and len(list(filter(_is_english, short_names.values()))) >= len(languages):
+    if not columns and num_english >= len(languages):
         from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second
 
-        columns = _match(short_names, [(english_name(language),) for language in languages])
+        columns = _match(short, [(english_name(language),) for language in languages])
     return columns
 
 
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """The column of each label, which may be one of several words; empty if one is missing."""
-    tests: list[Callable[[str, str], bool]] = [_is_equal, _is_same_language, _contains]
     columns: list[str] = []
     for words in labels:
-        for test in tests:
-            keys = [
-                key
-                for key, name in names.items()
-                if key not in columns and any(test(name, word) for word in words)
-            ]
-            if keys:
-                break
+        rest = {key: name for key, name in names.items() if key not in columns}
+        equal = _find(rest, words, _is_equal)
+        similar = _find(rest, words, _is_same_language) or _find(rest, words, _contains)
+        if equal:
+            columns.append(equal[0])
+        elif len(similar) == 1:
+            columns.append(similar[0])
         else:
             return ()
-        if test is not _is_equal and len(keys) > 1:
-            return ()
-        columns.append(keys[0])
     return tuple(columns)
+
+
+def _find(names: Row, words: Sequence[str], test: Callable[[str, str], bool]) -> list[str]:
+    """The columns whose names pass a test with one of these words."""
+    return [key for key, name in names.items() if any(test(name, word) for word in words)]
 
 
 def _is_equal(name: str, word: str) -> bool:
@@ -104,11 +118,6 @@ def _is_same_language(name: str, word: str) -> bool:
 
 def _contains(name: str, word: str) -> bool:
     return {*_words(word)} <= {*_words(name)}
-
-
-def _is_english(name: str) -> bool:
-    """Whether a name may hold the English name of a language."""
-    return name.isascii() and all(len(word) > 2 for word in _words(name))
 
 
 def _words(name: str) -> list[str]:

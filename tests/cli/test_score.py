@@ -24,6 +24,7 @@ def root(tmp_path_factory) -> Path:
         ("target", TARGET),
         ("links", [GOLD] * len(SOURCE)),
         ("empty.tsv", []),
+        ("damaged.tsv", ["src\ttgt", *["Hund\tdog"] * 20, "Hund"]),
     ):
         (root / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     (root / "far").write_text("0-9\n" + "0-0\n" * 4)
@@ -129,6 +130,7 @@ def test_error_rate_against_given_links(capsys, root, tmp_path):
         (["pairs.tsv", *FILES], 2, "--source FILE --target FILE"),
         (["absent.tsv"], 1, "absent.tsv"),
         (["empty.tsv"], 1, "empty.tsv"),
+        (["damaged.tsv"], 1, "damaged.tsv: 1 damaged"),
         ([*FILES, "--links", "empty.tsv"], 1, "empty.tsv"),
         ([*FILES, "--links", "far"], 1, "far, line 1"),
         ([*FILES, "--links", "links", "--run", "fixed"], 2, "--links links"),

@@ -112,6 +112,15 @@ def test_noise_that_the_filter_names_leaves_the_training_text(files_config, writ
     assert [note.split()[1:3] for note in notes] == [["40", "copies"], ["1", "duplicates"]]
 
 
+@pytest.mark.parametrize("split", ["train", "valid", "extra"])
+def test_a_damaged_row_is_left_out_and_noted(make_config, tmp_path, split):
+    rows = [f"Hund {i}\tdog {i}" for i in range(30)]
+    write_lines(tmp_path / "rows.tsv", ["de\ten", *rows[:20], "Hund", *rows[20:]])
+    path = str(tmp_path / "rows.tsv")
+    prepared = prepare_corpus(make_config(**{split: [path] if split == "extra" else path}))
+    assert any("rows.tsv: 1 damaged" in note and "22" in note for note in prepared.meta["notes"])
+
+
 def test_one_vocabulary_for_both_sides(make_config):
     prepared = prepare_corpus(make_config(vocab={"joint": True, "max_size": 5}))
     assert prepared.source_vocab == prepared.target_vocab

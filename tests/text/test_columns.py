@@ -72,6 +72,11 @@ def test_both_columns_may_be_in_one_language(write):
     assert read(write("a.tsv", "en\ten\na dgo\ta dog\n"), "en", "en") == [("a dgo", "a dog")]
 
 
+def test_keys_are_named_without_a_header(write):
+    row = '{"fr": "b", "en": "a", "en_long": "aa"}'
+    assert read(write("a.jsonl", row), columns="en_long,fr") == [("aa", "b")]
+
+
 def test_numbers_do_not_apply_to_keys(write):
     assert read(write("a.jsonl", '{"fr": "b", "en": "a"}'), columns="1,2") == [("a", "b")]
 
