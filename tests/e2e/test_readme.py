@@ -302,7 +302,7 @@ def test_evaluating_and_scoring_commands_run(folder, capsys):
 def test_comparing_commands_plan_their_runs(folder, monkeypatch, capsys):
     planned = []
 
-    def train_none(runs, *, at_once):
+    def train_none(runs, **_):
         planned.extend(run.run.path.name for run in runs)
         return list(runs)
 
