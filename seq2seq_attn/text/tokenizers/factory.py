@@ -113,7 +113,6 @@ def load_source(
     path = directory / f"{side}.tokenizer.json"
 
     def make(settings: dict[str, Any]) -> Source:
-        lowercase = bool(settings.get("lowercase"))
         match settings["name"]:
             case "several":
                 columns = [make(column) for column in settings["columns"]]
@@ -128,9 +127,11 @@ def load_source(
                 from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
                 model_path = directory / f"{side}.sentencepiece.model"
+                lowercase = bool(settings["lowercase"])
                 return load_sentencepiece(model_path, lowercase=lowercase, read=read)
             case name:
-                return _untrained(name, settings.get("language", ""), lowercase)
+                language = settings.get("language", "")
+                return _untrained(name, language, bool(settings["lowercase"]))
 
     saved = read_json(path, read)
     try:
