@@ -35,12 +35,15 @@ def write(name: str, content: bytes) -> Path:
         ("\n", [""]),
         ("a\n\n", ["a", ""]),
         # str.splitlines would cut at each of these
-        ("so\u2028\u0085\x0b w\r\n\nzwei\rhalb\r\r\n ende ", ["so\u2028\u0085\x0b w", "", "zwei\rhalb\r", " ende "]),
+        (
+            "so\u2028\u0085\x0b w\r\n\nzwei\rhalb\r\r\n ende ",
+            ["so\u2028\u0085\x0b w", "", "zwei\rhalb\r", " ende "],
+        ),
         ("Café\rzwei\r\rvier\r", ["Café", "zwei", "", "vier"]),  # old Macs
         # a block of 2 ** 20 characters ends between the carriage return and the line feed
         ("ab" + "Ö\r\n" * 350_000 + "ß", ["abÖ", *["Ö"] * 349_999, "ß"]),
     ],
-)  # fmt: skip
+)
 def test_lines_of_any_encoding_and_compression(
     content: str, lines: list[str], compress: Callable[[bytes], bytes]
 ) -> None:
