@@ -18,7 +18,10 @@ LINES = ["Ein Hund rennt über die Wiese.", "Zwei Männer!", "das Xylophon"]
 
 def in_page(browser: Any, line: str, **options: Any) -> Any:
     """`window.seq2seq.translate`."""
-    code = "const done = arguments[2]; window.seq2seq.translate(arguments[0], arguments[1]).then(done);"
+    code = """
+        const [line, options, done] = arguments;
+        window.seq2seq.translate(line, options).then(done);
+    """
     return browser.execute_async_script(code, line, options)
 
 
@@ -130,7 +133,10 @@ def test_it_can_be_read_and_asks_for_nothing(
     show(browser, f"{address}#text={LINES[0]}", width=width, scheme=scheme)
     assert browser.execute_script(CONTRAST) == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    hidden = "const figure = document.querySelector('.figure'); return figure.scrollWidth - figure.clientWidth"
+    hidden = """
+        const figure = document.querySelector('.figure');
+        return figure.scrollWidth - figure.clientWidth;
+    """
     assert browser.execute_script(hidden) == 0  # words wrap
     entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     requests = [
@@ -164,7 +170,11 @@ def test_mistakes_are_told_from_differences(
     assert every(browser, ".word.wrong")
     assert not every(browser, ".word.differs")
     before = one(browser, "#text").get_attribute("value")
-    slide = "const slider = document.getElementById('longer'); slider.value = 23; slider.dispatchEvent(new Event('input'))"
+    slide = """
+        const slider = document.getElementById('longer');
+        slider.value = 23;
+        slider.dispatchEvent(new Event('input'));
+    """
     browser.execute_script(slide)
     assert len(one(browser, "#text").get_attribute("value")) > len(before)
 

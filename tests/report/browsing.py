@@ -37,9 +37,11 @@ for (const node of document.querySelectorAll('body *')) {
   if (!own || !node.getClientRects().length || node.closest('script, [disabled]')) continue;
   const style = getComputedStyle(node);
   const isDrawn = node instanceof SVGElement;
-  const pair = [light(numbers(isDrawn ? style.fill : style.color)), light(behind(node))].sort((a, b) => a - b);
+  const foreground = light(numbers(isDrawn ? style.fill : style.color));
+  const pair = [foreground, light(behind(node))].sort((a, b) => a - b);
   const ratio = (pair[1] + 0.05) / (pair[0] + 0.05);
-  if (ratio < 4.5) failures.push(`${ratio.toFixed(2)} ${node.tagName} ${node.textContent.slice(0, 30)}`);
+  const text = node.textContent.slice(0, 30);
+  if (ratio < 4.5) failures.push(`${ratio.toFixed(2)} ${node.tagName} ${text}`);
 }
 return failures;
 """
