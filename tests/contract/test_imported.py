@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("cosine", "variants:SSRU", "variants", "gated_pair", "confidence_penalty")
+NAMES = (
+    "cosine",
+    "variants:SSRU",
+    "variants",
+    "gated_pair",
+    "confidence_penalty:ConfidencePenalty",
+)
 """variants of `examples/`"""
 BROKEN = """
 from seq2seq_attn.model.normalizer import softmax
