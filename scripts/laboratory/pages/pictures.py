@@ -1,7 +1,7 @@
 """The pictures at the top of the pages, drawn from records with matplotlib."""
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import getsource
 from pathlib import Path
 from statistics import fmean
@@ -129,45 +129,34 @@ def technique_bars() -> Groups:
 
 def speed_bars(records: Mapping[str, Record]) -> Groups:
     """Our speed relative to each contestant's, in both precisions."""
-    contestants = [
-        (
-            "training, the tutorial's loop\n(bucketed batches)",
-            records["train"]["rows"],
-            "ours, fast",
-            1,
-        )
-    ]
-    for what, title in (
-        ("training", "training"),
-        ("decoding, beam 5, 14 steps forced", "translating, beam 5"),
-    ):
-        rows = [
-            row
-            for row in records["peers"]["rows"]
-            if row["what"] == what and row["hidden_size"] == 512
-        ]
-        contestants += [
-            (f"{title},\nJoeyNMT", rows, "ours", 0),
-            (f"{title},\nOpenNMT-py", rows, "ours", 1),
-        ]
-    groups: Groups = []
-    for label, rows, ours, number in contestants:
-        ratios = {
-            row.get("contestant", row.get("name")): list(row["ratios"].values())[number]
-            for row in rows
-        }
-        ways = [(f"{ours}, {precision}", precision) for precision in ("fp32", "bf16")]
-        values = [(ratios[way], precision) for way, precision in ways if way in ratios]
-        groups.append(
-            (
-                label,
-                [
-                    (speed, f"{speed:.1f} ×  in {name}", PALE if name == "fp32" else BLUE)
-                    for speed, name in values
-                ],
-            )
-        )
+    label = "training, the tutorial's loop\n(bucketed batches)"
+    groups = [(label, _speed_bars(records["train"]["rows"], "ours, fast", 1))]
+    works = {
+        "training": "training",
+        "decoding, beam 5, 14 steps forced": "translating, beam 5",
+    }
+    for what, title in works.items():
+        rows = []
+        for row in records["peers"]["rows"]:
+            if row["what"] == what and row["hidden_size"] == 512:
+                rows.append(row)
+        groups.append((f"{title},\nJoeyNMT", _speed_bars(rows, "ours", 0)))
+        groups.append((f"{title},\nOpenNMT-py", _speed_bars(rows, "ours", 1)))
     return groups
+
+
+def _speed_bars(rows: Sequence[Record], ours: str, number: int) -> list[tuple[float, str, str]]:
+    """A bar per precision: our speed divided by that of the contestant with this number."""
+    ratios = {}
+    for row in rows:
+        name = row.get("contestant", row.get("name"))
+        ratios[name] = list(row["ratios"].values())[number]
+    bars = []
+    for precision, color in (("fp32", PALE), ("bf16", BLUE)):
+        speed = ratios.get(f"{ours}, {precision}")
+        if speed is not None:
+            bars.append((speed, f"{speed:.1f} ×  in {precision}", color))
+    return bars
 
 
 def mechanism_dots() -> Record:

@@ -1,6 +1,6 @@
 """The race on the page about speed: BLEU by minute, and by how much ours leads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -39,28 +39,30 @@ def leads(record: Record) -> list[str]:
     for name, system in systems.items():
         if leader is None or name.startswith("ours"):
             continue
-        minutes = [
-            minute for minute in record["minutes"] if minute <= system["points"][-1]["minutes"]
-        ]
-        if not minutes:
-            continue
-        gains = {minute: bleu_at(leader, minute) - bleu_at(system, minute) for minute in minutes}
-        ahead, behind = (
-            [minute for minute in gains if (gains[minute] > 0) == sign] for sign in (True, False)
-        )
-        text = f"never ahead of {name}"
-        if ahead:
-            ends = (f"{pick(gains[minute] for minute in ahead):.1f}" for pick in (min, max))
-            where = (
-                f"from minute {minutes[0]:g} to {minutes[-1]:g}"
-                if not behind
-                else f"at minute {_listed(ahead)}"
-            )
-            text = f"ahead of {name} by {' to '.join(dict.fromkeys(ends))} BLEU {where}"
-        sentences.append(
-            f"{text}, behind it at minute {_listed(behind)}" if ahead and behind else text
-        )
+        last = system["points"][-1]["minutes"]
+        gains = {}
+        for minute in record["minutes"]:
+            if minute <= last:
+                gains[minute] = bleu_at(leader, minute) - bleu_at(system, minute)
+        if gains:
+            sentences.append(_lead(name, gains))
     return sentences
+
+
+def _lead(name: str, gains: Mapping[float, float]) -> str:
+    """By how much `multi30k-fast` leads a system at some minutes, and where it does not."""
+    minutes = list(gains)
+    ahead = [minute for minute in minutes if gains[minute] > 0]
+    behind = [minute for minute in minutes if gains[minute] <= 0]
+    if not ahead:
+        return f"never ahead of {name}"
+    least = f"{min(gains[minute] for minute in ahead):.1f}"
+    most = f"{max(gains[minute] for minute in ahead):.1f}"
+    gain = least if least == most else f"{least} to {most}"
+    text = f"ahead of {name} by {gain} BLEU"
+    if not behind:
+        return f"{text} from minute {minutes[0]:g} to {minutes[-1]:g}"
+    return f"{text} at minute {_listed(ahead)}, behind it at minute {_listed(behind)}"
 
 
 def _listed(minutes: Sequence[float]) -> str:
