@@ -33,8 +33,6 @@ from seq2seq_attn.model.variants import (
 )
 from seq2seq_attn.train.loss import OBJECTIVE
 
-CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
-"""the configurations under each row's overlay, on captions and on Multi30k"""
 BASELINE = "attention/additive"
 MAX_LOSS = 2.0
 """BLEU below the baseline from which a row needs a reason"""

@@ -15,7 +15,8 @@ from seq2seq_attn.errors import UserError
 
 DOCS = ROOT / "docs"
 BOTTLENECK = DOCS / "bottleneck"
-LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
+LEVERS = RECORDS / "levers"
+MECHANISMS = RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer
 have"""

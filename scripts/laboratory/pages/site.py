@@ -13,7 +13,8 @@ from nbclient import NotebookClient
 
 from scripts.laboratory.harness.records import ROOT
 
-SITE, EXECUTED = ROOT / "build" / "site", ROOT / "build" / "learn"
+SITE = ROOT / "build" / "site"
+EXECUTED = ROOT / "build" / "learn"
 
 
 def build(site: Path = SITE) -> int:
@@ -42,7 +43,8 @@ def execute() -> int:
     """Execute the chapters whose code has changed, and say how long each took; the first error ends
     it."""
     for chapter in chapters():
-        text, started = chapter.read_text(encoding="utf-8"), time.monotonic()
+        text = chapter.read_text(encoding="utf-8")
+        started = time.monotonic()
         if not executed(text).exists():
             notebook = jupytext.reads(text, fmt="py:percent")
             NotebookClient(
@@ -67,9 +69,11 @@ def read_notebook(text: str) -> Any:
     same."""
     notebook = jupytext.reads(text, fmt="py:percent")
     if executed(text).exists():
-        pair = (notebook, jupytext.read(executed(text)))
-        for cell, done in zip(
-            *([c for c in each.cells if c.cell_type == "code"] for each in pair), strict=True
-        ):
-            cell.outputs = done.outputs
+        done = jupytext.read(executed(text))
+        for cell, done_cell in zip(_code_cells(notebook), _code_cells(done), strict=True):
+            cell.outputs = done_cell.outputs
     return notebook
+
+
+def _code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
