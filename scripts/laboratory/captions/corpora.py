@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scripts.laboratory.captions import scenes
 from scripts.laboratory.captions.generator import CaptionPair, draw_splits
 from scripts.laboratory.captions.groups import mixed_groups
 from seq2seq_attn.files import atomic_path, write_lines
@@ -78,17 +77,11 @@ def write_unseen_names(directory: Path) -> None:
     write_lines(directory / "held-out.txt", sorted(held_out))
 
 
-def write_scenes(directory: Path) -> None:
-    """Captions with a vector per object, named by `SPLIT.vectors`, in place of links (`scenes`)."""
-    scenes.write_corpus(directory, scenes.SPLITS)
-
-
 CORPORA: dict[str, Callable[[Path], None]] = {
     "captions": write_embedded,
     "bottleneck-single": write_single,
     "bottleneck-joined": write_joined,
     "unseen-names": write_unseen_names,
-    "scenes": write_scenes,
 }
 
 
