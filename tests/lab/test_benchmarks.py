@@ -16,7 +16,6 @@ from scripts.laboratory.benchmarks import (
     peers,
     prepare,
     search,
-    search_options,
     time_to_bleu,
     train,
 )
@@ -24,7 +23,6 @@ from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.train.loop import train as train_run
 
 CPU = torch.device("cpu")
 UNUSED = set(
@@ -64,17 +62,6 @@ def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
 def test_a_misspelled_benchmark_is_refused():
     with pytest.raises(UsageError, match="peer:"):
         lab.main(["bench", "peer"])
-
-
-def test_search_options_are_compared_on_all_sets(tmp_path, capfd):
-    settings = [*measure.toy_settings(tmp_path), "train.max_updates=1"]
-    run = train_run(load_config([], settings), run_dir=tmp_path / "run")
-    search_options.main(["--quick", "--run", str(run.path)])
-    found = yaml.safe_load(capfd.readouterr().out)
-    published = json.loads((SPEED / "search-options.json").read_text())
-    assert published.keys() - {"environment"} <= found.keys()
-    assert {row["name"] for row in found["rows"]} >= {"fp32", "int8"}
-    assert published["rows"][0].keys() == found["rows"][0].keys()
 
 
 def test_preparing_is_measured_by_its_command(capfd):
