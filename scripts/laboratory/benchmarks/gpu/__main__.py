@@ -28,7 +28,6 @@ BLOCKS = {
         "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate",
     ),
     "translation": (5, "translation speed of random weights against the tutorial's loop"),
-    "profile": (3, "kernels, busy time and arithmetic of an update and of a search"),
     "peers": (7, "training speed of JoeyNMT against ours, by their own commands"),
     "tests": (7, "the device tests, the golden loss curves, the contracts on the GPU"),
     "text": (5, "translation speed of a run of the blocks before, from text to text"),

@@ -15,7 +15,6 @@ from pathlib import Path
 import torch
 
 from scripts.laboratory.benchmarks import peers, search, train
-from scripts.laboratory.benchmarks.gpu import profile
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
 from scripts.laboratory.benchmarks.time_to_bleu import summarize
@@ -256,7 +255,6 @@ RUN: dict[str, Callable[[torch.device], Record]] = {
     "training-multi30k": partial(training, name="multi30k"),
     "bleu": partial(raw_text_to_bleu, num_seeds=1),
     "translation": translation,
-    "profile": lambda device: profile.measure(build_config("multi30k", device), device),
     "peers": against_joeynmt,
     "tests": tests,
     "seeds": lambda device: raw_text_to_bleu(device, num_seeds=2 if device == CPU else 8),
