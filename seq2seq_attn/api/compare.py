@@ -109,7 +109,6 @@ def train_and_compare(
     """
     folder = planned[0].run.path.parent
     config = planned[0].config
-    show_progress = sys.stderr.isatty()
     with locked(folder, work="comparison", option="--output"):
         for planned_run in planned:
             if not planned_run.config.data.layout.columns:
@@ -118,7 +117,7 @@ def train_and_compare(
                 )
             check_config(planned_run.config)
             _check_settings(planned_run)
-        prepare_corpora(planned, show_progress=show_progress)
+        prepare_corpora(planned)
         if at_once is None:
             is_on_cpu = resolve_device(config.train.device).type == "cpu"
             at_once = num_available_cpus() if is_on_cpu else 1
@@ -136,7 +135,6 @@ def train_and_compare(
                 json=page.with_suffix(".json"),
                 report=page,
                 device=config.train.device,
-                show_progress=show_progress,
             )
             log.info("%s", report.summary)
         if failed:
@@ -165,7 +163,7 @@ def _check_settings(planned: PlannedRun) -> None:
             )
 
 
-def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = False) -> None:
+def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
     """Prepare each corpus once, not in each process, and check that the finished runs were trained
     on it. The resume of an interrupted run checks that itself. Raises UsageError, UserError: as
     `prepare_corpus`, or a finished run was trained on another corpus."""
@@ -173,7 +171,7 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
     for run, config in planned:
         data = config.data.model_dump_json()
         if data not in contents:
-            prepared = prepare_corpus(config, show_progress=show_progress)
+            prepared = prepare_corpus(config)
             contents[data] = prepared.text_hashes()["content"]
         if run.is_finished() and run.text_hashes["content"] != contents[data]:
             raise UserError(

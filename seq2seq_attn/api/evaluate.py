@@ -91,7 +91,6 @@ def evaluate(
     latex: str | Path | None = None,
     device: str = "auto",
     precision: str = "auto",
-    show_progress: bool = False,
     **search: Any,
 ) -> Report:
     """Translate test sets and score runs, with the options of `seq2seq evaluate`; `search` are
@@ -114,7 +113,7 @@ def evaluate(
     named = {"json": json, "report": report, "csv": csv, "latex": latex}
     outputs = _find_outputs(named, systems, texts)
     sets = texts.find_sets(systems)
-    translations = _translate(systems, sets, outputs, reuse_hypotheses, show_progress)
+    translations = _translate(systems, sets, outputs, reuse_hypotheses)
     result = _score(sets, systems, translations, settings, no_attention=no_attention)
     _write(result, sets, systems, translations, outputs, plots)
     return result
@@ -177,7 +176,6 @@ def _translate(
     sets: Sequence[EvaluationSet],
     outputs: Outputs,
     reuse_hypotheses: bool,
-    show_progress: bool,
 ) -> list[list[SetTranslations]]:
     """The translations of each set by each system."""
     keep_maps = outputs.files.get("report", Path()).suffix == ".html"
@@ -191,7 +189,6 @@ def _translate(
                 hyps_dir=hyps_dir,
                 reuse_hypotheses=reuse_hypotheses,
                 keep_maps=keep_maps,
-                show_progress=show_progress,
             )
             translations[-1].append(translated)
     return translations

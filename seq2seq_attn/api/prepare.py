@@ -19,7 +19,6 @@ def prepare(
     *,
     config: ConfigNames = None,
     settings: Settings | None = None,
-    show_progress: bool = False,
     **text: Unpack[OwnText],
 ) -> PreparedCorpus:
     """Read, check and tokenize a corpus: `multi30k` or `captions`, that of a configuration, or a
@@ -44,4 +43,4 @@ def prepare(
     layers = find_layers(config, settings, text)
     loaded = load_config(with_default(layers.config_names), *layers.settings)
     split_names(loaded.data)  # rejects an invalid corpus before anything is read
-    return prepare_corpus(loaded, show_progress=show_progress)
+    return prepare_corpus(loaded)

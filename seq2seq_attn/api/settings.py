@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypedDict
 
 from seq2seq_attn.api.own_text import choose_config, choose_settings
 from seq2seq_attn.config import Config, DataConfig, load_config, shorten
-from seq2seq_attn.config.load import RUN_CONFIG, Settings, load_run_config, read_config
+from seq2seq_attn.config.load import RUN_CONFIG, Settings, read_config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 
 ConfigNames = str | Path | Sequence[str | Path] | None
@@ -66,7 +67,7 @@ def find_layers(
         if resumed is None:
             layers.config_names[:0] = [str(from_run / RUN_CONFIG), "finetune"]
     loaded = layers.load()
-    data = loaded.data if resumed is None else load_run_config(resumed).data
+    data = loaded.data if resumed is None else Run(resumed).config.data
     source = _lower_code(text.get("source_language"))
     target = _lower_code(text.get("target_language"))
     if source and data.source_languages:

@@ -63,7 +63,6 @@ def translate_lines(
     attention: Sequence[Path] = (),
     device: str = "auto",
     precision: str = "auto",
-    show_progress: bool = False,
     **search: Any,
 ) -> None:
     """Translate texts, files or standard input. The arguments are the options of the command.
@@ -96,7 +95,7 @@ def translate_lines(
         out = stack.enter_context(open_output(output))
         form = line_form(format, options.n_best, with_weights=bool(attention))
         writers = [line_writer(out, form), *writers, warnings.record]
-        bar = stack.enter_context(_progress_bar(names, output, is_terminal=show_progress))
+        bar = stack.enter_context(_progress_bar(names, output))
         num_lines = 0
         for chunk in chunks:
             translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
@@ -170,11 +169,12 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
             log.warning(message, text, text)
 
 
-def _progress_bar(names: Sequence[str], output: str, *, is_terminal: bool) -> "tqdm[NoReturn]":
+def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
     """For a file, unless translations go to the same terminal. A log gets a line every half
     minute."""
     is_file = bool(names) and Path(names[0]).is_file()
     is_output_shown = output == STREAM and sys.stdout is not None and sys.stdout.isatty()
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
     every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
     total = None
     if is_file:

@@ -1,6 +1,5 @@
 """`seq2seq evaluate`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -136,7 +135,7 @@ def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None
     from seq2seq_attn.api.evaluate import evaluate
 
     full = options.pop("full", False)
-    report = evaluate(**options, **search, show_progress=sys.stderr.isatty())
+    report = evaluate(**options, **search)
     shared.echo(report.text if full else report.summary)
     if not full:
         typer.echo(

@@ -1,6 +1,5 @@
 """`seq2seq prepare`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Unpack
 
@@ -36,4 +35,4 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
     from seq2seq_attn.data.audit import audit_report
 
     arguments = shared.python_arguments(options)
-    shared.echo(audit_report(prepare(**arguments, show_progress=sys.stderr.isatty())))
+    shared.echo(audit_report(prepare(**arguments)))

@@ -1,6 +1,5 @@
 """`seq2seq translate`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -67,4 +66,4 @@ def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> No
     with paused_collector():
         from seq2seq_attn.api.translate import translate_lines
 
-    translate_lines(**options, **search, show_progress=sys.stderr.isatty())
+    translate_lines(**options, **search)

@@ -18,7 +18,7 @@ from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import packaged, read_listed
+from seq2seq_attn.files import ListedFiles, packaged
 
 RUN_CONFIG = "config.yaml"
 """the configuration in a run directory"""
@@ -82,20 +82,16 @@ def config_from_dict(values: dict[str, Any]) -> Config:
         raise UsageError(explain(error, values)) from None
 
 
-def load_run_config(run_dir: Path) -> Config:
+def load_run_config(run_dir: ListedFiles) -> Config:
     """The full configuration of a run. Raises UserError: this is not a run directory, or its
     configuration is damaged or of another version."""
-    path = run_dir / RUN_CONFIG
+    path = run_dir.folder / RUN_CONFIG
     if not path.is_file():
         raise UserError(
-            f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote"
+            f"{path.parent}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` "
+            "wrote"
         )
-    return parse_run_config(path, read_listed(path)[0])
-
-
-def parse_run_config(path: Path, content: bytes) -> Config:
-    """The configuration of a run from the content of its file. Raises UserError as
-    `load_run_config`."""
+    content = run_dir.read(RUN_CONFIG)
     try:
         return config_from_dict(_parse_mapping(content, RUN_CONFIG, path.stem))
     except UsageError as error:
@@ -129,7 +125,14 @@ def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[s
     is not a mapping in YAML, or it extends itself."""
     what = f"config {shorten(config_name)}"
     path = _path_of(config_name, what)
-    values = read_mapping(path, what)
+    try:
+        if not path.is_file():
+            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
+        with path.open("rb") as stream:
+            content = stream.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
+    values = _parse_mapping(content, what, path.stem)
     if any(path.samefile(other) for other in extended_by):
         raise UsageError(
             f"{what}: extends itself through {' -> '.join(map(str, (*extended_by, path)))}"
@@ -224,22 +227,9 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """The values of one file. Messages call it `what`. Raises UsageError: there is no such file, or
-    it is not a mapping in YAML."""
-    try:
-        if not path.is_file():
-            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
-        with path.open("rb") as stream:
-            content = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
-    return _parse_mapping(content, what, path.stem)
-
-
 def _parse_mapping(content: bytes, what: str, stem: str) -> dict[str, Any]:
-    """The values in the content of a file, whose name without suffix is `stem`. Raises UsageError
-    as `read_mapping`."""
+    """The values in the content of a file, whose name without suffix is `stem`. Messages call the
+    file `what`. Raises UsageError: the content is not a mapping in YAML."""
     if len(content) > _MAX_BYTES:
         raise UsageError(
             f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file"

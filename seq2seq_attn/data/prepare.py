@@ -43,7 +43,7 @@ from seq2seq_attn.data.store import (
 )
 from seq2seq_attn.data.vocabs import make_tokenizers, make_vocabs
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import list_files, sha256_of_values, write_json
+from seq2seq_attn.files import ListedFiles, list_files, sha256_of_values, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tables import Damage
@@ -61,7 +61,6 @@ def prepare_corpus(
     config: Config,
     *,
     own_run: Path | None = None,
-    show_progress: bool = False,
 ) -> PreparedCorpus:
     """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same
     text was prepared the same way before.
@@ -70,13 +69,12 @@ def prepare_corpus(
         config: its `data` section is read.
         own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be
             gone.
-        show_progress: draw tqdm bars on stderr.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other.
     """
-    raw = find_raw_corpus(config.data, show_progress=show_progress)
+    raw = find_raw_corpus(config.data)
     vocab_dir = find_vocab_dir(config.data, own_run)
     identity = _identity(config.data, raw, vocab_dir)
     name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
@@ -87,7 +85,7 @@ def prepare_corpus(
     else:
         started = time.monotonic()
         with temporary_folder(folder) as temporary:
-            _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
+            _build(temporary, config.data, raw, vocab_dir, identity)
             if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
                 raise UserError(
                     "the text changed while it was prepared; stop what writes to it, then try again"
@@ -133,7 +131,6 @@ def _build(
     raw: RawCorpus,
     vocab_dir: Path | None,
     identity: dict[str, Any],
-    show_progress: bool,
 ) -> None:
     """Write all files of a prepared corpus."""
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
@@ -149,7 +146,7 @@ def _build(
         target_tokenizer.save(directory, "target")
         splits = {split: SplitBuilder(directory, split) for split in draft.num_pairs}
         train = splits["train"]
-        tokenize = partial(_tokenize, splits, directory, data, show_progress)
+        tokenize = partial(_tokenize, splits, directory, data)
         tokenize([(split, draft.files(split)) for split in splits], sum(draft.num_pairs.values()))
         counts = _count_tokens(train)
         if draft.num_extra:
@@ -195,7 +192,7 @@ def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
     """The corpus of the run whose text is mixed in. Raises UserError if it cannot be prepared or
     has changed."""
     try:
-        old = prepare_corpus(load_run_config(run_dir), own_run=run_dir)
+        old = prepare_corpus(load_run_config(ListedFiles(run_dir)), own_run=run_dir)
     except UserError as error:
         raise type(error)(f"data.mix: {error}") from None
     if old.text_hashes()["train"] != text_hash:
@@ -209,7 +206,6 @@ def _tokenize(
     splits: Mapping[str, SplitBuilder],
     directory: Path,
     data: DataConfig,
-    show_progress: bool,
     files: Iterable[tuple[str, Sequence[Path]]],
     num_pairs: int,
 ) -> None:
@@ -220,8 +216,7 @@ def _tokenize(
     if num_processes is None:
         num_processes = num_available_cpus() if num_pairs >= SMALL_CORPUS else 1
     chunks = map_in_order(tokenize, read_chunks(files), num_processes=num_processes)
-    is_quiet = not show_progress
-    with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=is_quiet) as bar:
+    with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=None) as bar:
         for chunk, tokenized in chunks:
             splits[chunk.split].add(chunk, tokenized)
             bar.update(2 * len(chunk.sources))

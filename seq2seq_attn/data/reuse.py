@@ -17,7 +17,7 @@ from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, split_path
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import check_files, read_listed_json
+from seq2seq_attn.files import ListedFiles, check_files, read_listed_json
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.vocab import Vocab
@@ -44,7 +44,7 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
     if own_run is not None and (own_run / RUN_CORPUS).exists():
         return own_run
     try:
-        other = load_run_config(data.vocab_from).data
+        other = load_run_config(ListedFiles(data.vocab_from)).data
     except UserError as error:
         raise type(error)(f"data.vocab_from: {error}") from None
     for name in (

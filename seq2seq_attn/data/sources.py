@@ -40,7 +40,7 @@ class RawCorpus(NamedTuple):
     """files of gold alignments by split"""
 
 
-def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
+def find_raw_corpus(data: DataConfig) -> RawCorpus:
     """Locate the raw text of a configuration.
 
     Raises:
@@ -48,7 +48,7 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
         UserError: a file does not exist.
     """
     if data.corpus == "multi30k":
-        return _find_multi30k(data, show_progress=show_progress)
+        return _find_multi30k(data)
     if data.corpus == "captions":
         return _find_captions(data)
     texts = {split: _find_own_text(spec, data) for split, spec in _name_own_splits(data).items()}
@@ -64,14 +64,12 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
     return RawCorpus(identity, lambda: texts)
 
 
-def _find_multi30k(data: DataConfig, *, show_progress: bool) -> RawCorpus:
+def _find_multi30k(data: DataConfig) -> RawCorpus:
     languages = (*data.sources, data.target_language)
     published = multi30k.published_splits(*languages)
 
     def fetch() -> Mapping[str, Text]:
-        folder = multi30k.fetch(
-            data.data_dir, data.source_dir, languages=languages, show_progress=show_progress
-        )
+        folder = multi30k.fetch(data.data_dir, data.source_dir, languages=languages)
         texts = {}
         for split, names in published.items():
             texts[split] = Text(tuple([folder / name for name in names]), languages)

@@ -66,7 +66,6 @@ def translate_set(
     hyps_dir: Path | None = None,
     reuse_hypotheses: bool = False,
     keep_maps: bool = False,
-    show_progress: bool = False,
 ) -> SetTranslations:
     """Translate each source line.
 
@@ -90,15 +89,13 @@ def translate_set(
         saved = _find_saved(folders, name, made_by, len(test_set.source))
         if saved is not None:
             return saved
-    translations = _translate(system, test_set, keep_maps=keep_maps, show_progress=show_progress)
+    translations = _translate(system, test_set, keep_maps=keep_maps)
     if hyps_dir is not None and hyps_dir in folders:
         _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
     return translations
 
 
-def _translate(
-    system: System, test_set: EvaluationSet, *, keep_maps: bool, show_progress: bool
-) -> SetTranslations:
+def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> SetTranslations:
     translator = system.translator
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(_max_source_length(system, test_set))
@@ -113,7 +110,7 @@ def _translate(
             desc=visible(f"{system.name}, {test_set.name}"),
             total=len(test_set.source),
             unit="line",
-            disable=not show_progress,
+            disable=None,
         )
         for best, *_ in translations:
             lines.append(best.text)

@@ -74,16 +74,12 @@ class CorpusStatistics:
         return self.score()._verbose or ""
 
     @property
-    def share_long(self) -> float:
-        """The share of references with an n-gram of BLEU's largest order; 1 for other metrics."""
-        is_bleu = METRICS[self.name].kind == "BLEU"
-        return float((self.rows_ND[:, 1] >= _MAX_ORDER).mean()) if is_bleu else 1.0
-
-    @property
     def is_too_short(self) -> bool:
-        """Whether BLEU depends on less than `MIN_LONG` of the references; it is 0 if it depends on
-        none."""
-        return self.share_long < MIN_LONG
+        """Whether less than `MIN_LONG` of the references have an n-gram of BLEU's largest order;
+        BLEU is 0 if none has."""
+        if METRICS[self.name].kind != "BLEU":
+            return False
+        return bool((self.rows_ND[:, 1] >= _MAX_ORDER).mean() < MIN_LONG)
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seq2seq_attn.config import Config, ModelConfig, dump_config
-from seq2seq_attn.config.load import RUN_CONFIG, parse_run_config
+from seq2seq_attn.config.load import RUN_CONFIG, load_run_config
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
@@ -180,12 +180,7 @@ class Run:
     def config(self) -> Config:
         """The full configuration. Raises UserError: this is not a run directory, or the
         configuration is damaged or of another version."""
-        if not self.config_path.is_file():
-            raise UserError(
-                f"{self.path}: not a run directory (no {RUN_CONFIG}); name one that "
-                "`seq2seq train` wrote"
-            )
-        return parse_run_config(self.config_path, self._files.read(RUN_CONFIG))
+        return load_run_config(self._files)
 
     def save_config(self, config: Config) -> None:
         """Write the full configuration."""

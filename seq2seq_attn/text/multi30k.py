@@ -84,7 +84,6 @@ def fetch(
     *,
     languages: Sequence[str] = ("de", "en"),
     base_url: str = BASE_URL,
-    show_progress: bool = False,
 ) -> Path:
     """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that
     are already there and verify are kept. The others are copied from `source_dir` (default: the
@@ -101,7 +100,7 @@ def fetch(
         missing += [name for name in names if not _is_verified(directory / name)]
     if missing and source_dir is None:
         source_dir = _default_source_dir()
-    for name in tqdm(missing, desc="Multi30k", unit="file", disable=not show_progress):
+    for name in tqdm(missing, desc="Multi30k", unit="file", disable=None):
         origin = f"{base_url}/{name}" if source_dir is None else str(source_dir / name)
         data = _download(origin) if source_dir is None else _read(source_dir / name)
         digest = hashlib.sha256(data).hexdigest()

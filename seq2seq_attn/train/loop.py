@@ -6,7 +6,6 @@ clock and on signals before they act on them.
 
 import logging
 import signal
-import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -66,7 +65,7 @@ def train(
         with group.in_turn():
             path = check_start(config, run_dir, resume=resume, overwrite=overwrite)
             resumed = path if resume else None
-            prepared = prepare_corpus(config, own_run=resumed, show_progress=sys.stderr.isatty())
+            prepared = prepare_corpus(config, own_run=resumed)
             set_num_threads(config, prepared, resumed)
         config = with_length_limit(config, prepared.pairs("train"))
         stop = opened.enter_context(record_signals())
