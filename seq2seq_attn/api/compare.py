@@ -258,28 +258,23 @@ def train_runs(
     num_ended = len(planned) - len(waiting)
     message = "runs: %d, finished before: %d; %d at a time, one thread each"
     log.info(message, len(planned), num_ended, at_once)
-    running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}
+    running: dict[subprocess.Popen[bytes], PlannedRun] = {}
     failed: list[PlannedRun] = []
-    durations_s: list[float] = []
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 planned_run = waiting.popleft()
-                running[_start(planned_run, imports)] = planned_run, time.monotonic()
+                running[_start(planned_run, imports)] = planned_run
             for process in list(running):
                 if process.poll() is None:
                     continue
-                planned_run, began_at = running.pop(process)
+                planned_run = running.pop(process)
                 num_ended += 1
-                durations_s.append(time.monotonic() - began_at)
                 if process.returncode:
                     failed.append(planned_run)
-                outcome = _describe_outcome(planned_run, process.returncode, durations_s[-1])
-                mean_s = sum(durations_s) / len(durations_s)
-                left_s = (len(planned) - num_ended) * mean_s / at_once
-                left = f"; about {left_s / 60:.1f} minutes left" if left_s else ""
+                outcome = _describe_outcome(planned_run, process.returncode)
                 name = planned_run.run.path.name
-                log.info("%d of %d: %s: %s%s", num_ended, len(planned), name, outcome, left)
+                log.info("%d of %d: %s: %s", num_ended, len(planned), name, outcome)
             time.sleep(_POLL_S)
     finally:
         if running:
@@ -319,12 +314,12 @@ def _start(planned: PlannedRun, imports: Sequence[str]) -> subprocess.Popen[byte
         )
 
 
-def _describe_outcome(planned: PlannedRun, code: int, seconds: float) -> str:
+def _describe_outcome(planned: PlannedRun, code: int) -> str:
     if code == 0:
         metric = planned.config.train.validation.metric
         score = planned.run.load_best().values[metric]
         title = METRICS[metric].title if metric in METRICS else metric
-        return f"validation {title} {score:.1f}, {seconds / 60:.1f} minutes"
+        return f"validation {title} {score:.1f}"
     lines = planned.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")
     return f"failed with exit code {code}, log in {planned.log_path}: {last}"

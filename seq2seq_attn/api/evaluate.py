@@ -9,8 +9,9 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
@@ -36,36 +37,6 @@ from seq2seq_attn.translate.figure import PlotFormat
 from seq2seq_attn.translate.load import check_alike
 
 log = logging.getLogger(__name__)
-
-
-class Texts(NamedTuple):
-    """What is translated: splits of the runs' corpus, or a file with its references."""
-
-    splits: Sequence[str]
-    source: Path | None
-    references: Sequence[Path]
-    concatenate: Sequence[int]
-
-    def find_sets(self, systems: Sequence[System]) -> list[EvaluationSet]:
-        """The sets of these texts. Raises UsageError, UserError as `find_sets`."""
-        return find_sets(
-            [system.runs[0] for system in systems if not system.is_ensemble],
-            self.splits,
-            source=self.source,
-            references=self.references,
-            concatenate=self.concatenate,
-        )
-
-
-class Outputs(NamedTuple):
-    """Where the results of an evaluation go."""
-
-    files: dict[str, Path]
-    """by kind: `json`, `report`, `csv`, `latex`; none: nothing is saved"""
-    hyps_dirs: list[Path | None]
-    """for each system, the folder of its translations; None: they are not saved"""
-    is_named: bool
-    """whether the user has named the files; otherwise they lie in the first run"""
 
 
 def evaluate(
@@ -109,13 +80,34 @@ def evaluate(
     systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
     splits = [split] if isinstance(split, str) else split
     source = None if source is None else Path(source)
-    texts = Texts(splits, source, _list_paths(reference), concatenate)
+    references = _list_paths(reference)
     named = {"json": json, "report": report, "csv": csv, "latex": latex}
-    outputs = _find_outputs(named, systems, texts)
-    sets = texts.find_sets(systems)
-    translations = _translate(systems, sets, outputs, reuse_hypotheses)
+    files = {kind: Path(path) for kind, path in named.items() if path is not None}
+    is_named = bool(files)
+    if is_named:
+        check_report_files(files, [*([source] if source else []), *references])
+    else:
+        words = ["files", set_name(source)] if source else dict.fromkeys(splits)
+        files = _choose_files(systems, [*words, *[f"x{k}" for k in dict.fromkeys(concatenate)]])
+    single_runs = [system.runs[0] for system in systems if not system.is_ensemble]
+    sets = find_sets(
+        single_runs, splits, source=source, references=references, concatenate=concatenate
+    )
+    hyps_dirs = _find_hyps_dirs(systems, files, is_named=is_named)
+    keep_maps = files.get("report", Path()).suffix == ".html"
+    translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
+    translations = []
+    for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
+        translations.append([translate(system, each, hyps_dir=hyps_dir) for each in sets])
     result = _score(sets, systems, translations, settings, no_attention=no_attention)
-    _write(result, sets, systems, translations, outputs, plots)
+
+    def page() -> str:
+        return html_report(result, sets, translations, [system.history() for system in systems])
+
+    plots = plots if is_named or not files else plots or "png"
+    written = write_report_files(result, files, plots, page, is_named=is_named)
+    if written:
+        log.info("written: %s", ", ".join(map(str, written)))
     return result
 
 
@@ -169,29 +161,6 @@ def _make_systems(
         raise UsageError(f"--ensemble with one run ({opened[0].path}): name two or more")
     check_alike(opened)
     return [*systems, make_ensemble(systems)]
-
-
-def _translate(
-    systems: Sequence[System],
-    sets: Sequence[EvaluationSet],
-    outputs: Outputs,
-    reuse_hypotheses: bool,
-) -> list[list[SetTranslations]]:
-    """The translations of each set by each system."""
-    keep_maps = outputs.files.get("report", Path()).suffix == ".html"
-    translations: list[list[SetTranslations]] = []
-    for system, hyps_dir in zip(systems, outputs.hyps_dirs, strict=True):
-        translations.append([])
-        for test_set in sets:
-            translated = translate_set(
-                system,
-                test_set,
-                hyps_dir=hyps_dir,
-                reuse_hypotheses=reuse_hypotheses,
-                keep_maps=keep_maps,
-            )
-            translations[-1].append(translated)
-    return translations
 
 
 def _score(
@@ -273,49 +242,13 @@ def _analyze(
         ]
 
 
-def _write(
-    report: Report,
-    sets: Sequence[EvaluationSet],
-    systems: Sequence[System],
-    translations: Sequence[list[SetTranslations]],
-    outputs: Outputs,
-    plots: PlotFormat | None,
-) -> None:
-    """Write the files of the report; in the first run, with plots."""
-
-    def page() -> str:
-        return html_report(report, sets, translations, [system.history() for system in systems])
-
-    if plots is None and outputs.files and not outputs.is_named:
-        plots = "png"
-    written = write_report_files(report, outputs.files, plots, page, is_named=outputs.is_named)
-    if written:
-        log.info("written: %s", ", ".join(map(str, written)))
-
-
-def _find_outputs(
-    named: Mapping[str, str | Path | None], systems: Sequence[System], texts: Texts
-) -> Outputs:
-    """The named files, or else those in the first run. Raises UsageError, UserError: a named file
-    is an input, or cannot be written."""
-    files = {kind: Path(path) for kind, path in named.items() if path is not None}
-    if not files:
-        return _choose_outputs(systems, texts)
-    inputs = [texts.source] if texts.source else []
-    check_report_files(files, [*inputs, *texts.references])
-    return Outputs(files, _named_hyps_dirs(systems, files), is_named=True)
-
-
-def _choose_outputs(systems: Sequence[System], texts: Texts) -> Outputs:
+def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:
     """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever
     differs is in the name, so that it does not replace them: `report.comparison`, `report.valid`,
-    `report.files.news.de`. Nothing is saved if the run cannot be written to."""
-    words = ["report"]
-    if sum(not system.is_ensemble for system in systems) > 1:
-        words.append("comparison")
-    words += ["files", set_name(texts.source)] if texts.source else dict.fromkeys(texts.splits)
-    words += [f"x{k}" for k in dict.fromkeys(texts.concatenate)]
-    name = ".".join(words) + systems[0].variation
+    `report.files.news.de`. There are none if the run cannot be written to."""
+    is_comparison = sum(not system.is_ensemble for system in systems) > 1
+    names = ["report", *(["comparison"] if is_comparison else []), *words]
+    name = ".".join(names) + systems[0].variation
     folder = systems[0].runs[0].path
     files = {"json": folder / f"{name}.json", "report": folder / f"{name}.md"}
     if files["json"].exists():
@@ -325,16 +258,20 @@ def _choose_outputs(systems: Sequence[System], texts: Texts) -> Outputs:
             check_writable(file)
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
-        return Outputs({}, [None] * len(systems), is_named=False)
-    return Outputs(files, [system.hyps_dir for system in systems], is_named=False)
+        return {}
+    return files
 
 
-def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> list[Path | None]:
-    """Folders beside the JSON for the hypotheses of each system; None: they are not saved, for lack
-    of a JSON file."""
+def _find_hyps_dirs(
+    systems: Sequence[System], files: Mapping[str, Path], *, is_named: bool
+) -> list[Path | None]:
+    """Folders for the translations of each system, in its run or beside the named JSON; None: they
+    are not saved, for lack of a JSON file."""
     file = files.get("json")
     if file is None or (file.exists() and not file.is_file()):
         return [None] * len(systems)
+    if not is_named:
+        return [system.hyps_dir for system in systems]
     names = []
     for system in systems:
         names.append(ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name)

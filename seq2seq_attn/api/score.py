@@ -42,18 +42,6 @@ _SHIFTED = {
 }
 
 
-class PairScore(NamedTuple):
-    """A pair that was read by the model."""
-
-    log_prob: float
-    """in nats"""
-    num_tokens: int
-    """target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored"""
-    unknown_target: list[int]
-    """the positions of target tokens that are scored as `<unk>`: not those of the source, if the
-    output copies"""
-
-
 def score_pairs(
     pairs: str | None = None,
     *,
@@ -85,14 +73,15 @@ def score_pairs(
     gold = None if links is None else _read_links(links, sources, targets)
     with paused_collector():
         translator = load(run_dir, device)
-    check_attention(translator, {**files, "--links": links})
-    totals = Totals()
+    if links is not None:
+        check_attention(translator, "--links", links)
+    scored: list[PairScore] = []
     pairs_with_links: list[tuple[Translation, list[str], list[str]]] = []
 
     def form(number: int, line: str, translations: list[Translation]) -> str:
         pair = translations[0]
         score = score_pair(translator, pair)
-        totals.add(score)
+        scored.append(score)
         if gold is not None:
             pairs_with_links.append((pair, words_of(line), words_of(targets[number])))
         if format == "json":
@@ -102,13 +91,25 @@ def score_pairs(
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
         out = line_writer(stack.enter_context(open_output(STREAM)), form)
-        writers = [out, *open_attention_writers(stack, translator, alignment, attention)]
+        writers = [out, *open_attention_writers(stack, translator, files)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_lines(writers, sources, ([pair] for pair in decoded))
-    totals.log()
+    _log_totals(scored)
     if gold is not None:
         weights = [weights_TS for _, weights_TS in word_weights(pairs_with_links)]
         _log_fit(score_shifts(list(zip(weights, gold, strict=True))))
+
+
+class PairScore(NamedTuple):
+    """A pair that was read by the model."""
+
+    log_prob: float
+    """in nats"""
+    num_tokens: int
+    """target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored"""
+    unknown_target: list[int]
+    """the positions of target tokens that are scored as `<unk>`: not those of the source, if the
+    output copies"""
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
@@ -136,36 +137,22 @@ def _as_json(score: PairScore, pair: Translation) -> str:
     )
 
 
-class Totals:
-    """The sums over all pairs."""
-
-    def __init__(self) -> None:
-        self.log_probs: list[float] = []
-        self.num_tokens = 0
-        self.num_unknown = 0
-        self.num_blank = 0
-
-    def add(self, score: PairScore) -> None:
-        """Count a pair."""
-        self.log_probs.append(score.log_prob)
-        self.num_tokens += score.num_tokens
-        self.num_unknown += len(score.unknown_target)
-        self.num_blank += score.num_tokens == 0
-
-    def log(self) -> None:
-        """Log the perplexity, and warn of unknown tokens and blank sources."""
-        num_pairs = len(self.log_probs)
-        if self.num_unknown:
-            message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
-            log.warning(message, self.num_unknown, self.num_tokens)
-        if self.num_blank:
-            message = "%d of %d pairs have a blank source and were not scored"
-            log.warning(message, self.num_blank, num_pairs)
-        if self.num_tokens:
-            nll = -math.fsum(self.log_probs) / self.num_tokens
-            perplexity = math.inf if nll >= 700 else math.exp(nll)
-            message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
-            log.info(message, num_pairs - self.num_blank, self.num_tokens, nll, perplexity)
+def _log_totals(scored: Sequence[PairScore]) -> None:
+    """Log the perplexity of all pairs, and warn of unknown tokens and blank sources."""
+    num_tokens = sum(score.num_tokens for score in scored)
+    num_unknown = sum(len(score.unknown_target) for score in scored)
+    num_blank = sum(score.num_tokens == 0 for score in scored)
+    if num_unknown:
+        message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
+        log.warning(message, num_unknown, num_tokens)
+    if num_blank:
+        message = "%d of %d pairs have a blank source and were not scored"
+        log.warning(message, num_blank, len(scored))
+    if num_tokens:
+        nll = -math.fsum(score.log_prob for score in scored) / num_tokens
+        perplexity = math.inf if nll >= 700 else math.exp(nll)
+        message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
+        log.info(message, len(scored) - num_blank, num_tokens, nll, perplexity)
 
 
 def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:

@@ -19,7 +19,6 @@ from tqdm import tqdm
 from seq2seq_attn.api.streams import STREAM, check_files, line_chunks, open_input, open_output
 from seq2seq_attn.api.writers import (
     attention_outputs,
-    check_attention,
     line_form,
     line_writer,
     open_attention_writers,
@@ -71,9 +70,8 @@ def translate_lines(
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    texts = [_utf8(text) for text in texts]
-    if isinstance(search.get("prefix"), str):
-        search["prefix"] = _utf8(search["prefix"])
+    for text in (*texts, str(search.get("prefix", ""))):
+        _check_utf8(text)
     names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
@@ -82,15 +80,14 @@ def translate_lines(
     with paused_collector():
         translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
-    check_attention(translator, files)
-    keep_attention = format == "json" or any(files.values())
+    keep_attention = format == "json" or bool(files)
     options = translator.search_options(search)
     warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
         if names:
             chunks = line_chunks([(stack.enter_context(open_input(name)), name) for name in names])
-        writers = open_attention_writers(stack, translator, alignment, attention)
+        writers = open_attention_writers(stack, translator, files)
         # opened last, so that it is complete before a picture is drawn, which may fail
         out = stack.enter_context(open_output(output))
         form = line_form(format, options.n_best, with_weights=bool(attention))
@@ -105,20 +102,15 @@ def translate_lines(
     warnings.log_totals()
 
 
-def _utf8(argument: str) -> str:
-    """The text of an argument. Python keeps bytes that it cannot decode as surrogates, in the C
-    locale all of UTF-8."""
+def _check_utf8(text: str) -> None:
+    """Raise UsageError if an argument was not UTF-8: Python keeps its bytes as surrogates."""
     try:
-        argument.encode()
+        text.encode()
     except UnicodeEncodeError:
-        try:
-            return os.fsencode(argument).decode("utf-8")
-        except UnicodeError:
-            shown = shorten(argument.encode("utf-8", "replace").decode())
-            raise UsageError(
-                f"{shown}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
-            ) from None
-    return argument
+        shown = shorten(text.encode("utf-8", "replace").decode())
+        raise UsageError(
+            f"{shown}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
+        ) from None
 
 
 def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:

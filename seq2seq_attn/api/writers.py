@@ -20,7 +20,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import finite
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.source import Source
-from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -29,6 +29,7 @@ MAX_HEAT_MAPS = 20
 """lines in one picture"""
 MAX_PAGE_LINES = 1_000
 """lines on one HTML page"""
+_ALIGNMENT = "--alignment"
 
 Writer = Callable[[int, str, list[Translation]], object]
 """takes a line's number (from 0), its text, and its translations, best first"""
@@ -102,10 +103,9 @@ def _values(translation: Translation, *, with_weights: bool) -> dict[str, object
 
 
 def _as_moses_lines(number: int, line: str, translations: list[Translation]) -> str:
-    rows = [
-        f"{number} ||| {each.text} ||| {each.log_prob:.6f} ||| {each.score:.6f}"
-        for each in translations
-    ]
+    rows = []
+    for each in translations:
+        rows.append(f"{number} ||| {each.text} ||| {each.log_prob:.6f} ||| {each.score:.6f}")
     return "\n".join(rows)
 
 
@@ -118,19 +118,20 @@ def as_json(values: Mapping[str, object]) -> str:
     return json.dumps(finite(values), ensure_ascii=False)
 
 
-def check_attention(translator: Translator, outputs: Mapping[str, str | Path | None]) -> None:
+def check_attention(translator: Translator, option: str, path: Path) -> None:
     """Raise UsageError if an option needs attention that the model does not have."""
-    for option, path in outputs.items():
-        if path is not None and not translator.has_attention:
-            raise UsageError(
-                f"{option} {path}: this run's model has no attention over source positions"
-            )
+    if not translator.has_attention:
+        raise UsageError(
+            f"{option} {path}: this run's model has no attention over source positions"
+        )
 
 
-def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path | None]:
+def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path]:
     """The files of links and attention, by option, with a number from the second on. Raises
     UsageError: a file's suffix is not one of a kind of attention file."""
-    outputs: dict[str, Path | None] = {"--alignment": alignment}
+    outputs: dict[str, Path] = {}
+    if alignment is not None:
+        outputs[_ALIGNMENT] = alignment
     for number, path in enumerate(attention, 1):
         if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
             raise UsageError(
@@ -141,18 +142,19 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
 
 
 def open_attention_writers(
-    stack: ExitStack, translator: Translator, alignment: Path | None, attention: Sequence[Path]
+    stack: ExitStack, translator: Translator, outputs: Mapping[str, Path]
 ) -> list[Writer]:
-    """The writers for the requested links and attention maps. Closing the stack completes their
-    files."""
+    """The writers for the `attention_outputs`. Closing the stack completes their files. Raises
+    UsageError as `check_attention`."""
     writers: list[Writer] = []
-    if alignment is not None:
-        form = _link_form(translator.source_tokenizer)
-        writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
-    for path in attention:
-        is_archive = path.suffix.lower() == ".npz"
-        writer = _npz_writer(path) if is_archive else _drawing_writer(path)
-        writers.append(stack.enter_context(writer))
+    for option, path in outputs.items():
+        check_attention(translator, option, path)
+        if option == _ALIGNMENT:
+            out = stack.enter_context(open_output(path))
+            writers.append(line_writer(out, _link_form(translator.source_tokenizer)))
+            continue
+        open_writer = _npz_writer if path.suffix.lower() == ".npz" else _drawing_writer
+        writers.append(stack.enter_context(open_writer(path)))
     return writers
 
 
@@ -205,9 +207,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
 
     is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
-    maps: list[AttentionMap] = []
-    titles: list[str] = []
-    page_lines: list[tuple[int, str, PackedMap]] = []
+    drawn: list[tuple[int, str, str, AttentionMap]] = []
     is_full = False
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
@@ -215,28 +215,26 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
         attention = None if is_full else _attention_map(number, translations[0])
         if attention is None:
             return
-        if len(titles) == max_lines:
-            is_full = True
+        is_full = len(drawn) == max_lines
+        if is_full:
             message = "%s: shows only the first %d lines; a .npz file holds them all"
             log.warning(message, path, max_lines)
             return
-        titles.append(line)
-        if is_page:
-            page_lines.append((number + 1, translations[0].text, pack_map(attention)))
-        else:
-            maps.append(attention)
+        drawn.append((number, line, translations[0].text, attention))
 
     yield write
-    if not titles:
+    if not drawn:
         log.warning("%s: not written, no translation has any tokens", path)
         return
     with open_output(path) as out:
         if is_page:
-            out.write(html_maps(page_lines).encode())
+            maps = [(number + 1, text, pack_map(each)) for number, _, text, each in drawn]
+            out.write(html_maps(maps).encode())
             return
         from seq2seq_attn.translate.heat_maps import attention_figure
 
-        write_figure(attention_figure(maps, titles), out, path)
+        figure = attention_figure([row[3] for row in drawn], [row[1] for row in drawn])
+        write_figure(figure, out, path)
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

@@ -40,8 +40,6 @@ _EXIT_CODES = (
     "else failed (a file, a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: "
     "SIGHUP; train saves its state first."
 )
-_MAX_VALUE = 100
-"""characters of a value that is quoted whole"""
 GROUPS = {
     "Text": "input split source target reference concatenate train_text valid_text test_text "
     "links columns source_language target_language data_dir source_dir",
@@ -151,19 +149,12 @@ def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
     """The parser's error in one line: for a wrong value the option, the value and what is
     allowed."""
     parameter = getattr(error, "param", None)
-    if hasattr(error, "possibilities"):  # an unknown option
-        message = f"No such option: {error.option_name}"
-        if error.possibilities:
-            message += f"; did you mean {' or '.join(error.possibilities)}?"
-    elif parameter is not None and error.__cause__ is not None:
+    message = error.format_message().rstrip(".")
+    if parameter is not None and error.__cause__ is not None:
         used = {argument.partition("=")[0] for argument in arguments}
         name = next((option for option in parameter.opts if option in used), parameter.opts[0])
         problems = error.__cause__.errors(include_url=False)
-        value = problems[0]["input"]
-        is_quoted_whole = isinstance(value, str) and len(value) <= _MAX_VALUE
-        message = f"{name} {value if is_quoted_whole else shorten(value)}: {expected(problems)}"
-    else:
-        message = error.format_message().rstrip(".")
+        message = f"{name} {problems[0]['input']}: {expected(problems)}"
     command = [name for name in arguments[:1] if name in COMMANDS]
     end = "" if message.endswith("?") else "."
     return f"{message}{end} See '{' '.join([PROGRAM, *command])} --help'."

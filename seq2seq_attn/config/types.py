@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 from pydantic_core import PydanticKnownError
 
 MAX_LENGTH_RATIO = 1_000.0
@@ -61,17 +61,17 @@ def _expand_home(value: Any) -> Any:
 
 
 def _split_at_commas(value: Any) -> Any:
-    items = value.split(",") if isinstance(value, str) else value
-    return [str(item).strip() for item in items] if isinstance(items, list) else items
+    return value.split(",") if isinstance(value, str) else value
 
 
 FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 """A path; ~ is the home folder."""
 TextName = Annotated[str, Field(min_length=1), BeforeValidator(_expand_home)]
 """The prefix, the file or the table of a text; ~ is the home folder."""
-ColumnNames = Annotated[
-    list[Annotated[str, Field(min_length=1)]], BeforeValidator(_split_at_commas)
+_ColumnName = Annotated[
+    str, StringConstraints(strip_whitespace=True), Field(min_length=1, coerce_numbers_to_str=True)
 ]
+ColumnNames = Annotated[list[_ColumnName], BeforeValidator(_split_at_commas)]
 """Numbers, from 1, or names of columns, as a list or separated by commas."""
 LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
 """Also used in file names."""

@@ -3,7 +3,6 @@ is refused."""
 
 import gzip
 import io
-import json
 import lzma
 import os
 import re
@@ -368,13 +367,6 @@ def test_options_that_cannot_be(run, monkeypatch, options, message):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match=message):
         translate(run=run.path, **options)
-
-
-def test_utf8_in_a_locale_that_cannot_decode_it(run, capfd):
-    in_c_locale = "Männer".encode().decode("ascii", "surrogateescape")
-    translate([in_c_locale, "Männer"], run=run.path, format="json")
-    sources = [json.loads(line)["source"] for line in capfd.readouterr().out.splitlines()]
-    assert sources == ["Männer", "Männer"]
 
 
 def test_reading_from_a_terminal_is_said(run, monkeypatch, caplog, tmp_path):
