@@ -14,7 +14,6 @@ from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import DecoderOutputs, Output, TokenLoss
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
-from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.reverse import ReverseModel
 from tests.contract.chosen import variants
 
@@ -25,7 +24,7 @@ NUM_IDS = 19
 
 
 @pytest.fixture(params=variants(OBJECTIVE))
-def name(request) -> str:
+def name(request):
     return str(request.param)
 
 
@@ -38,7 +37,7 @@ def configured(name: str, base: str, *overrides: str) -> Config:
 
 
 @pytest.fixture
-def objective(name) -> Objective:
+def objective(name):
     config = configured(name, "quickstart")
     model = model_without_weights(config.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     [built] = build_objectives(config, model).values()

@@ -15,7 +15,7 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
+def trained(tmp_path_factory):
     """A folder with the run `run`, whose validation pairs were set aside from its training text,
     and its text."""
     folder = tmp_path_factory.mktemp("trained")

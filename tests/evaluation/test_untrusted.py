@@ -18,7 +18,7 @@ from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 @pytest.fixture
-def run(tmp_path) -> Run:
+def run(tmp_path):
     """A run that keeps its test set; its text and data folder are named by absolute paths."""
     text = tmp_path / "text"
     text.mkdir()

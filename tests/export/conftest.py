@@ -1,19 +1,16 @@
 """Pages of runs, and a browser to look at them."""
 
-from pathlib import Path
-
 import pytest
 
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.files import write_listed
-from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from tests.toy_run import make_toy_run, toy_config
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+def runs(tmp_path_factory):
     """A run with attention and one with a fixed vector."""
     folder = tmp_path_factory.mktemp("runs")
     return [
@@ -23,14 +20,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def address(runs: list[Run]) -> str:
+def address(runs):
     path = runs[0].path.with_name("page.html")
     export_page(runs, path)
     return path.as_uri()
 
 
 @pytest.fixture(scope="module")
-def captions(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def captions(tmp_path_factory):
     """A run on captions whose first eight test sentences, of twelve, are translated without a
     mistake."""
     folder = tmp_path_factory.mktemp("captions")
@@ -49,7 +46,7 @@ def captions(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def captions_page(captions: Run) -> Path:
+def captions_page(captions):
     path = captions.path.with_name("page.html")
     export_page([captions, captions], path)
     return path

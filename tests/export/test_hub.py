@@ -9,9 +9,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 import yaml
@@ -110,7 +108,7 @@ def oid(content: bytes) -> str:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub]]:
+def served(monkeypatch, tmp_path):
     """A stand-in for the hub on this machine, with an empty repository, which the library asks
     instead of the hub."""
     from huggingface_hub import constants
@@ -144,7 +142,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path):
     run = make_toy_run(tmp_path / "run", toy_config(corpus="captions"))
     write_json(run.path / "report.json", REPORT)
     (run.path / "notes.txt").write_text("private")
@@ -153,11 +151,11 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_a_run_that_was_pushed_translates_the_same_elsewhere(
-    served: type[Hub],
-    run: Run,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    served,
+    run,
+    capsys,
+    monkeypatch,
+):
     monkeypatch.chdir(run.path)
     assert run_command(["push", ".", NAME]) == 0
     assert b"\n# run\n" in served.files["README.md"]
@@ -193,13 +191,13 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
 
 
 @pytest.mark.usefixtures("served")
-def test_a_run_from_the_hub_is_evaluated_on_files(run: Run) -> None:
+def test_a_run_from_the_hub_is_evaluated_on_files(run):
     push_run(run, NAME)
     with pytest.raises(UserError, match="--source FILE --reference FILE"):
         evaluate(f"hf:{NAME}")
 
 
-def test_the_card_tells_scores_with_signature_seed_data_and_license(run: Run) -> None:
+def test_the_card_tells_scores_with_signature_seed_data_and_license(run):
     card = make_card(run, NAME)
     _, head, text = card.split("---\n", 2)
     metadata = yaml.safe_load(head)
@@ -234,7 +232,7 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run: Run) ->
     )
 
 
-def test_the_card_of_a_renamed_run_tells_its_scores(run: Run) -> None:
+def test_the_card_of_a_renamed_run_tells_its_scores(run):
     alone = {
         "name": "test",
         "num_pairs": 1000,
@@ -245,23 +243,21 @@ def test_the_card_of_a_renamed_run_tells_its_scores(run: Run) -> None:
     assert "94.8" in make_card(Run(renamed), NAME)
 
 
-def test_a_run_without_scores_is_told_how_to_get_them(
-    run: Run, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_run_without_scores_is_told_how_to_get_them(run, caplog):
     (run.path / "report.json").unlink()
     assert "not evaluated" in make_card(run, NAME)
     assert "seq2seq evaluate" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["source.vocab", "manifest.json"])
-def test_a_damaged_download_is_refused(served: type[Hub], run: Run, name: str) -> None:
+def test_a_damaged_download_is_refused(served, run, name):
     push_run(run, NAME)
     served.files[name] = served.files[name].replace(b"e", b"x", 1)
     with pytest.raises(UserError, match=re.escape(name)):
         load(f"hf:{NAME}", "cpu")
 
 
-def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: Run) -> None:
+def test_a_downloaded_run_may_not_name_another(served, run):
     config = run.config
     config.search.scorers = {"fusion": {"run": "runs/private"}}
     run.save_config(config)
@@ -272,22 +268,20 @@ def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: Run) -> N
 
 @pytest.mark.parametrize("name", ["hf:ann/none", "hf:../..", "hf:", "hf:ann/captions@none"])
 @pytest.mark.usefixtures("served")
-def test_what_the_hub_lacks_is_named_in_one_line(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_hub_lacks_is_named_in_one_line(name, capsys):
     assert run_command(["translate", "--run", name, "x"]) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {name}: ")
 
 
-def test_an_unfinished_run_is_not_pushed(served: type[Hub], run: Run) -> None:
+def test_an_unfinished_run_is_not_pushed(served, run):
     (run.path / "finished.json").unlink()
     with pytest.raises(UserError, match="not finished"):
         push_run(run, NAME)
     assert served.requests == []
 
 
-def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_needs_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(UserError, match=re.escape("pip install 'seq2seq-attn[hub]'")):
         Run.open(f"hf:{NAME}")

@@ -4,7 +4,6 @@ were traced with: run by PyTorch, by onnxruntime, and by the page's interpreter 
 import base64
 import json
 import subprocess
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,7 +79,7 @@ class Interpreter:
 
 
 @pytest.fixture(scope="module")
-def interpreter() -> Iterator[Interpreter]:
+def interpreter():
     command = [node(), str(DRIVER), str(SCRIPT)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -168,9 +167,7 @@ def build(axis: str, name: str) -> Seq2Seq:
     ],
 )
 @torch.no_grad()
-def test_exported_graphs_make_the_steps_of_the_model(
-    interpreter: Interpreter, axis: str, name: str, tmp_path: Path
-) -> None:
+def test_exported_graphs_make_the_steps_of_the_model(interpreter, axis, name, tmp_path):
     model, ids_BS = build(axis, name), sources()
     graphs = export_graphs(model)
     write_graphs(graphs, tmp_path)
@@ -206,21 +203,21 @@ class RenamedLuong(Luong):
 
 
 @torch.no_grad()
-def test_one_name_of_a_state_may_begin_another() -> None:
+def test_one_name_of_a_state_may_begin_another():
     model, ids_BS = build("decoder", "luong"), sources()
     model.decoder.__class__ = RenamedLuong
     previous_TB, *expected = expected_steps(model, ids_BS)
     torch.testing.assert_close(graph_steps(export_graphs(model), ids_BS, previous_TB), expected)
 
 
-def test_the_kernel_is_what_its_text_compiles_to() -> None:
+def test_the_kernel_is_what_its_text_compiles_to():
     assert (
         wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8"))
         == KERNEL.read_bytes()
     )
 
 
-def test_a_step_for_one_number_of_positions_is_refused() -> None:
+def test_a_step_for_one_number_of_positions_is_refused():
     model = build("attention", "additive")
     model.decoder.attention.normalizer = lambda scores_BS, mask_BS: torch.full((3, 5), 0.2)  # type: ignore[assignment]
     with pytest.raises(UsageError, match="number of sentences or positions"):
@@ -228,7 +225,7 @@ def test_a_step_for_one_number_of_positions_is_refused() -> None:
 
 
 @torch.no_grad()
-def test_attention_can_be_forced(interpreter: Interpreter) -> None:
+def test_attention_can_be_forced(interpreter):
     model, ids_BS = build("attention", "additive"), sources()
     program = write_program(export_graphs(model), "fp32")
     forced_BS = torch.zeros(4, 11)
@@ -241,7 +238,7 @@ def test_attention_can_be_forced(interpreter: Interpreter) -> None:
 
 
 @torch.no_grad()
-def test_many_long_sentences_find_room(interpreter: Interpreter) -> None:
+def test_many_long_sentences_find_room(interpreter):
     model, ids_BS = build("attention", "additive"), torch.randint(4, NUM_IDS, (60, 1000))
     previous_TB, *expected = expected_steps(model, ids_BS)
     steps = interpreter.steps(write_program(export_graphs(model), "fp32"), ids_BS, previous_TB)
@@ -249,7 +246,7 @@ def test_many_long_sentences_find_room(interpreter: Interpreter) -> None:
 
 
 @torch.no_grad()
-def test_a_tied_matrix_is_stored_once() -> None:
+def test_a_tied_matrix_is_stored_once():
     settings = {
         "encoder": {"name": "embeddings", "hidden_size": 6},
         "embedding_size": 12,
@@ -263,7 +260,7 @@ def test_a_tied_matrix_is_stored_once() -> None:
 
 
 @torch.no_grad()
-def test_unknown_operations_and_arguments_are_named(interpreter: Interpreter) -> None:
+def test_unknown_operations_and_arguments_are_named(interpreter):
     program = write_program(export_graphs(build("attention", "dot")))
     steps = partial(interpreter.steps, program, sources(), torch.full((1, 4), BOS))
     nodes = program["program"]["step"]["nodes"]
@@ -274,7 +271,7 @@ def test_unknown_operations_and_arguments_are_named(interpreter: Interpreter) ->
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own use of its pytrees
-def test_an_argument_that_json_lacks_is_named() -> None:
+def test_an_argument_that_json_lacks_is_named():
     class Turn(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return x * 2j
@@ -284,7 +281,7 @@ def test_an_argument_that_json_lacks_is_named() -> None:
         write_program(Graphs(exported, exported, [], []))
 
 
-def test_the_linter_finds_nothing(tmp_path: Path) -> None:
+def test_the_linter_finds_nothing(tmp_path):
     used = tmp_path / "interpreter.js"
     used.write_text(
         f"{SCRIPT.read_text(encoding='utf-8')}\nwindow.Seq2Seq = Seq2Seq;\n", encoding="utf-8"

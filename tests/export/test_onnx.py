@@ -27,7 +27,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
 @pytest.mark.parametrize(
     "tokenizer", ["sentencepiece", pytest.param("characters", marks=pytest.mark.slow)]
 )
-def test_the_example_translates_as_the_package_does(tmp_path: Path, tokenizer: str) -> None:
+def test_the_example_translates_as_the_package_does(tmp_path, tokenizer):
     config = toy_config(tokenizer=tokenizer)
     config.data.tokenizer.lowercase = tokenizer == "characters"
     run = make_toy_run(tmp_path / "run", config)
@@ -51,13 +51,13 @@ def test_the_example_translates_as_the_package_does(tmp_path: Path, tokenizer: s
     assert done.stdout.splitlines() == expected
 
 
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(export_module, "PACKAGES", ("onnx", "no_such_package"))
     with pytest.raises(UserError, match=r"no_such_package.*\[onnx\]"):
         export_onnx(make_toy_run(tmp_path / "run"), tmp_path / "run.onnx")
 
 
-def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path):
     settings = toy_config().model_dump()
     settings["model"]["output"] = {"name": "history_pointer"}
     run = make_toy_run(tmp_path / "run", config_from_dict(settings))

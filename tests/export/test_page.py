@@ -3,7 +3,6 @@ its scripts."""
 
 import json
 import re
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -12,7 +11,6 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
-from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
@@ -22,7 +20,7 @@ from tests.cli.command_line import assert_fails
 from tests.toy_run import make_toy_run, toy_config
 
 
-def test_int8_makes_a_smaller_page(runs: list[Run], tmp_path: Path) -> None:
+def test_int8_makes_a_smaller_page(runs, tmp_path):
     sizes = []
     for weights in ("fp32", "int8"):
         page = tmp_path / f"{weights}.html"
@@ -34,9 +32,7 @@ def test_int8_makes_a_smaller_page(runs: list[Run], tmp_path: Path) -> None:
     assert sizes[0] > sizes[1] + 10_000
 
 
-def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
-    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(runs, tmp_path, monkeypatch):
     page, link = tmp_path / "page.html", tmp_path / "link.html"
     link.symlink_to(page)
     monkeypatch.chdir(runs[0].path)
@@ -44,13 +40,11 @@ def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
     assert "<title>additive</title>" in page.read_text("utf-8")
 
 
-def test_a_file_of_another_kind_is_refused(
-    runs: list[Run], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_another_kind_is_refused(runs, capsys):
     assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
 
 
-def test_a_page_refuses_runs_of_different_languages(runs: list[Run], tmp_path: Path) -> None:
+def test_a_page_refuses_runs_of_different_languages(runs, tmp_path):
     back = make_toy_run(
         tmp_path / "back", toy_config(source_language="en", target_language="de"), is_reverse=True
     )
@@ -58,7 +52,7 @@ def test_a_page_refuses_runs_of_different_languages(runs: list[Run], tmp_path: P
         export_page([runs[0], back], tmp_path / "page.html")
 
 
-def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:
+def test_the_curve_is_of_saved_translations(captions_page):
     [payload] = re.findall(
         r'type="application/json">(.*)</script>', captions_page.read_text("utf-8")
     )
@@ -72,7 +66,7 @@ def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:
     ]
 
 
-def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
+def test_a_tokenizer_that_a_page_lacks_is_named():
     with pytest.raises(UsageError, match="vectors"):
         describe_tokenizer(VectorSource(3))
     with pytest.raises(UsageError, match="sentences"):

@@ -2,13 +2,11 @@
 attention can be forced."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.run import Run
 from tests.report.browsing import CONTRAST, ActionChains, By, Keys, every, focused, one, show
 
 pytestmark = pytest.mark.browser
@@ -26,9 +24,7 @@ def in_page(browser: Any, line: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_it_translates_as_the_package_does(
-    browser: Any, address: str, runs: list[Run], beam_size: int
-) -> None:
+def test_it_translates_as_the_package_does(browser, address, runs, beam_size):
     show(browser, address)
     for number, run in enumerate(runs):
         for line, expected in zip(
@@ -41,7 +37,7 @@ def test_it_translates_as_the_package_does(
             )  # weights in 16 bits
 
 
-def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> None:
+def test_words_are_marked_forced_and_replaced(browser, address):
     show(browser, address)
     area = one(browser, "#text")
     area.clear()
@@ -70,9 +66,7 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     assert one(browser, "#run-0 .translation").text == changed  # the address has the changes too
 
 
-def test_changing_a_word_clears_the_attention_forced_on_later_ones(
-    browser: Any, address: str
-) -> None:
+def test_changing_a_word_clears_the_attention_forced_on_later_ones(browser, address):
     source, target = "#run-0 .row:not(.target) .word", "#run-0 .row.target .word"
     show(browser, f"{address}#text=Ein Hund rennt über die grüne Wiese und spielt Fußball im Park.")
     for word in (2, 1):
@@ -84,7 +78,7 @@ def test_changing_a_word_clears_the_attention_forced_on_later_ones(
     assert not every(browser, "#run-0 .word.forced")
 
 
-def test_it_translates_even_if_the_address_cannot_be_changed(browser: Any, address: str) -> None:
+def test_it_translates_even_if_the_address_cannot_be_changed(browser, address):
     """As in Safari, which refuses a hundred changes in a short time."""
     show(browser, address)
     browser.execute_script("history.replaceState = () => { throw new Error('too often'); };")
@@ -93,7 +87,7 @@ def test_it_translates_even_if_the_address_cannot_be_changed(browser: Any, addre
     assert one(browser, "#run-0 .translation").text != before
 
 
-def test_a_reader_guesses_where_it_looks(browser: Any, address: str) -> None:
+def test_a_reader_guesses_where_it_looks(browser, address):
     show(
         browser,
         f"{address}#text=Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.",
@@ -109,9 +103,7 @@ def test_a_reader_guesses_where_it_looks(browser: Any, address: str) -> None:
     assert not every(browser, "#run-1 .guess")  # it has no attention
 
 
-def test_the_beam_is_a_tree_that_has_the_translation(
-    browser: Any, address: str, runs: list[Run]
-) -> None:
+def test_the_beam_is_a_tree_that_has_the_translation(browser, address, runs):
     show(browser, f"{address}#text=Ein Hund rennt.")
     for summary in every(browser, "#run-0 summary"):
         summary.click()
@@ -127,9 +119,7 @@ def test_the_beam_is_a_tree_that_has_the_translation(
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_it_can_be_read_and_asks_for_nothing(
-    browser: Any, address: str, width: int, scheme: str
-) -> None:
+def test_it_can_be_read_and_asks_for_nothing(browser, address, width, scheme):
     show(browser, f"{address}#text={LINES[0]}", width=width, scheme=scheme)
     assert browser.execute_script(CONTRAST) == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
@@ -151,7 +141,7 @@ def test_it_can_be_read_and_asks_for_nothing(
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-def test_the_curve_marks_the_length_of_the_sentence(browser: Any, captions_page: Path) -> None:
+def test_the_curve_marks_the_length_of_the_sentence(browser, captions_page):
     show(browser, captions_page.as_uri())
     assert len(every(browser, ".curve polyline")) == 2
     before = one(browser, ".curve .here").get_attribute("x1")
@@ -159,9 +149,7 @@ def test_the_curve_marks_the_length_of_the_sentence(browser: Any, captions_page:
     assert float(one(browser, ".curve .here").get_attribute("x1")) > float(before)
 
 
-def test_mistakes_are_told_from_differences(
-    browser: Any, address: str, captions_page: Path
-) -> None:
+def test_mistakes_are_told_from_differences(browser, address, captions_page):
     show(browser, f"{address}#text={LINES[0]}")  # no reference
     assert every(browser, ".word.differs")
     assert not every(browser, ".word.wrong")
@@ -179,7 +167,7 @@ def test_mistakes_are_told_from_differences(
     assert len(one(browser, "#text").get_attribute("value")) > len(before)
 
 
-def test_words_are_linked_where_one_points_and_keep_the_focus(browser: Any, address: str) -> None:
+def test_words_are_linked_where_one_points_and_keep_the_focus(browser, address):
     show(browser, f"{address}#text={LINES[0]}")
     ActionChains(browser).move_to_element(one(browser, "#run-0 .row:not(.target) .word")).perform()
     assert "%" in (one(browser, "#run-0 .row.target .word").get_attribute("title") or "")
@@ -189,7 +177,7 @@ def test_words_are_linked_where_one_points_and_keep_the_focus(browser: Any, addr
     assert every(browser, "#run-0 .choices button")
 
 
-def test_a_script_from_right_to_left_and_a_wide_one(browser: Any, address: str) -> None:
+def test_a_script_from_right_to_left_and_a_wide_one(browser, address):
     show(browser, f"{address}#text=שלום עולם טוב")
     [first, *_, last] = every(browser, "#run-0 .row:not(.target) .word")
     assert first.location["x"] > last.location["x"]
@@ -199,7 +187,7 @@ def test_a_script_from_right_to_left_and_a_wide_one(browser: Any, address: str) 
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
 
 
-def test_a_script_of_another_page_forces_attention(browser: Any, address: str) -> None:
+def test_a_script_of_another_page_forces_attention(browser, address):
     show(browser, address)
     assert in_page(browser, LINES[0], force={0: 2, 1: 3})["weights"][1][3] == 1
     assert in_page(browser, "")["tokens"] == []

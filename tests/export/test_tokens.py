@@ -99,16 +99,14 @@ def check(tokenizer: Tokenizer, text: Sequence[str], folder: Path) -> None:
 
 @pytest.mark.parametrize("name", tokenizers())
 @pytest.mark.parametrize("count", [50, pytest.param(2_000, marks=pytest.mark.slow)])
-def test_lines_are_split_and_joined_as_the_package_does(
-    name: str, count: int, tmp_path: Path
-) -> None:
+def test_lines_are_split_and_joined_as_the_package_does(name, count, tmp_path):
     check(
         tokenizers()[name](), [*captions(name[-2:])[: 5 * count], *HARD, *hostile(count)], tmp_path
     )
 
 
 @pytest.mark.slow
-def test_every_language_with_rules(tmp_path: Path) -> None:
+def test_every_language_with_rules(tmp_path):
     """The lines of all languages, so that every rule meets every script."""
     sentences = yaml.safe_load(LANGUAGES.read_text(encoding="utf-8"))
     text = [

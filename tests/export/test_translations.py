@@ -75,9 +75,7 @@ def check(
         pytest.param("characters", "fixed", "softmax", marks=pytest.mark.slow),
     ],
 )
-def test_a_toy_translates_equally(
-    tmp_path: Path, tokenizer: str, attention: str, output: str
-) -> None:
+def test_a_toy_translates_equally(tmp_path, tokenizer, attention, output):
     settings = toy_config(tokenizer=tokenizer, attention=attention, max_length=200).model_dump()
     settings["model"]["output"] = {"name": output}
     config = config_from_dict(settings)
@@ -85,13 +83,13 @@ def test_a_toy_translates_equally(
 
 
 @pytest.mark.parametrize("unk", ["copy", pytest.param("forbid", marks=pytest.mark.slow)])
-def test_unknown_words_are_written_as_configured(tmp_path: Path, unk: str) -> None:
+def test_unknown_words_are_written_as_configured(tmp_path, unk):
     settings = toy_config(tokenizer="spacy").model_dump()
     settings["search"]["unk"] = unk
     check(make_toy_run(tmp_path / "run", config_from_dict(settings)), LINES, (3,))
 
 
-def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path: Path) -> None:
+def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path):
     settings = toy_config(tokenizer="spacy").model_dump()
     settings["search"] |= {"length_penalty": 1.0, "max_length_ratio": 0.3}
     run = make_toy_run(tmp_path / "run", config_from_dict(settings))
@@ -100,7 +98,7 @@ def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["demo", "demo-fixed", "multi30k-fast"])
-def test_trained_runs_translate_a_thousand_sentences_equally(tmp_path: Path, config: str) -> None:
+def test_trained_runs_translate_a_thousand_sentences_equally(tmp_path, config):
     if config == "multi30k-fast" and "SEQ2SEQ_MULTI30K_DIR" not in os.environ:
         pytest.skip("no SEQ2SEQ_MULTI30K_DIR here, the folder with the files of Multi30k")
     run, updates = Run(tmp_path / "run"), 100 if config == "multi30k-fast" else 400

@@ -20,7 +20,7 @@ SIZES = {"query_size": 7, "memory_size": 11, "normalizer": softmax.weights}
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The current folder; nothing that a test imports from it is known to the next one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(variants, "_imported", {})

@@ -1,7 +1,5 @@
 """Files of tensors."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors.torch import save
@@ -23,7 +21,7 @@ SHAPES = ((), (0,), (3,), (2, 5))
 
 
 @pytest.fixture
-def path(tmp_path) -> Path:
+def path(tmp_path):
     path = tmp_path / "model.safetensors"
     shared = torch.arange(6.0).reshape(2, 3)
     write_tensors(

@@ -1,5 +1,4 @@
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +14,7 @@ from tests.search.searching import A, B, best_of_all, search
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0, -0.5])
 @pytest.mark.parametrize(("seed", "max_length"), [(0, 1), (1, 2), (0, 3), (1, 3), (2, 3), (2, 4)])
-def test_a_beam_wide_enough_finds_the_best_of_all(
-    seed: int, max_length: int, length_penalty: float
-) -> None:
+def test_a_beam_wide_enough_finds_the_best_of_all(seed, max_length, length_penalty):
     """Four tokens can be chosen (EOS, UNK, A, B): 4 ** T slots hold every hypothesis."""
     model = FakeModel(num_free=2, seed=seed, sharpness=1.0)
     ids, batch = sources(4, seed)
@@ -39,7 +36,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all(
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("unk", ["keep", "forbid"])
-def test_one_slot_is_greedy_search(ties: bool, unk: Any, length_penalty: float) -> None:
+def test_one_slot_is_greedy_search(ties, unk, length_penalty):
     for seed in range(4):
         model = FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0)
         _, batch = sources(8, seed)
@@ -88,9 +85,7 @@ def plain_beam(
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.5, -0.5])
 @pytest.mark.parametrize(("beam_size", "n_best"), [(2, 1), (4, 1), (4, 4), (5, 2)])
-def test_stopping_early_and_batching_change_nothing(
-    beam_size: int, n_best: int, length_penalty: float
-) -> None:
+def test_stopping_early_and_batching_change_nothing(beam_size, n_best, length_penalty):
     for seed in range(6):
         model = FakeModel(num_free=6, seed=seed, eos_bonus=1.0)
         ids, batch = sources(6, seed)
@@ -108,8 +103,8 @@ def test_stopping_early_and_batching_change_nothing(
 
 @pytest.mark.parametrize("options", [{"method": "greedy"}, {"beam_size": 4, "n_best": 4}])
 def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(
-    options: dict[str, Any],
-) -> None:
+    options,
+):
     model = FakeModel(num_free=5, seed=6, eos_bonus=1.0)
     ids, batch = sources(9, 6)
     found = search(model, batch, [8] * 9, length_penalty=0.8, **options)
@@ -131,7 +126,7 @@ def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(
             np.testing.assert_array_equal(hypothesis.weights_TS, np.stack(expected))
 
 
-def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more() -> None:
+def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more():
     """It is cut too: without the limit, it would not be the first."""
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {A: 0.99, B: 0.01}})
     [hypotheses] = search(model, collate_source([[5]]), [2], beam_size=2, n_best=2)
@@ -142,7 +137,7 @@ def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more() -> None:
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_where_the_limit_decides_nothing_no_hypothesis_is_cut(length_penalty: float) -> None:
+def test_where_the_limit_decides_nothing_no_hypothesis_is_cut(length_penalty):
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {EOS: 0.9, B: 0.1}, (A, B): {B: 1.0}})
     [hypotheses] = search(
         model, collate_source([[5]]), [3], beam_size=2, n_best=2, length_penalty=length_penalty
@@ -150,7 +145,7 @@ def test_where_the_limit_decides_nothing_no_hypothesis_is_cut(length_penalty: fl
     assert [(h.ids, h.is_cut) for h in hypotheses] == [([A], False), ([], False)]
 
 
-def test_a_sentence_stops_when_nothing_alive_can_win() -> None:
+def test_a_sentence_stops_when_nothing_alive_can_win():
     """EOS at once has 0.6: without a length penalty nothing can beat it; with one, a long
     hypothesis still can."""
     for length_penalty, ids, num_steps in ((0.0, [], 1), (1.0, [A, A], 3)):
@@ -162,7 +157,7 @@ def test_a_sentence_stops_when_nothing_alive_can_win() -> None:
 
 
 @pytest.mark.parametrize("options", [{"method": "greedy"}, {"beam_size": 3}])
-def test_finished_sentences_leave_the_batch(options: dict[str, Any]) -> None:
+def test_finished_sentences_leave_the_batch(options):
     model = FakeModel(num_free=5, seed=8, eos_bonus=1.0)
     ids, batch = sources(12, 8)
     search(model, batch, [15] * 12, **options)
@@ -173,7 +168,7 @@ def test_finished_sentences_leave_the_batch(options: dict[str, Any]) -> None:
     assert together == sum(model.steps_of_rows)
 
 
-def test_a_model_that_gives_nan_gives_an_impossible_empty_hypothesis() -> None:
+def test_a_model_that_gives_nan_gives_an_impossible_empty_hypothesis():
     class Broken(FakeModel):
         def next_log_probs(self, source: Prefix, prefix: Prefix) -> np.ndarray:
             return np.full(6, np.nan, dtype=np.float32)
@@ -186,7 +181,7 @@ def test_a_model_that_gives_nan_gives_an_impossible_empty_hypothesis() -> None:
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty: float) -> None:
+def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty):
     model = FakeModel(num_free=2, seed=2, sharpness=1.0)
     ids, batch = sources(5, 2)
     options = {"beam_size": 64, "length_penalty": length_penalty}
@@ -210,9 +205,7 @@ def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty: float)
 
 
 @pytest.mark.parametrize(("weight", "counted"), [(0.0, 1e-6), (1e-4, 1e-4), (0.25, 0.25)])
-def test_a_position_without_attention_costs_much_but_not_everything(
-    weight: float, counted: float
-) -> None:
+def test_a_position_without_attention_costs_much_but_not_everything(weight, counted):
     """EOS follows at once; the first of two source positions has the rest of the attention."""
 
     class Attending(FakeModel):
@@ -225,7 +218,7 @@ def test_a_position_without_attention_costs_much_but_not_everything(
     assert best.score == pytest.approx(0.5 * (math.log(1.0 - weight) + math.log(counted)), rel=1e-4)
 
 
-def test_a_model_without_attention_weights_has_no_coverage_penalty() -> None:
+def test_a_model_without_attention_weights_has_no_coverage_penalty():
     model = FakeModel(num_free=4, seed=2, has_weights=False)
     _, batch = sources(5, 2)
     plain, found = (

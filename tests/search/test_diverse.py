@@ -38,7 +38,7 @@ def best_by_hand(
 
 
 @pytest.mark.parametrize(("num_groups", "size"), [(1, 3), (2, 2), (3, 1), (2, 3)])
-def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
+def test_groups_are_those_of_the_formula(num_groups, size):
     model = FakeModel(num_free=4, seed=0, sharpness=1.0, eos_bonus=0.5)
     ids, batch = sources(6, 7)
     beam_size = num_groups * size
@@ -53,6 +53,6 @@ def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
             assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
 
 
-def test_the_number_of_groups_must_divide_the_beam_size_of_validation_too() -> None:
+def test_the_number_of_groups_must_divide_the_beam_size_of_validation_too():
     with pytest.raises(UsageError, match=r"train\.validation\.beam_size"):
         search(FakeModel(), sources(1)[1], [LIMIT], method="diverse", beam_size=1, num_groups=2)

@@ -35,7 +35,7 @@ def fakes(*seeds: int, num_free: int = 2) -> list[FakeModel]:
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
+def test_states_and_attention_follow_the_beam(beam_size):
     """Sentences leave at different steps and hypotheses change slots: each member's state moves
     along."""
     members = fakes(4, 5, num_free=5)
@@ -55,7 +55,7 @@ def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
             np.testing.assert_allclose(one.weights_TS, np.stack(weights_TS), atol=1e-6)
 
 
-def test_the_attention_is_that_of_the_members_that_have_one() -> None:
+def test_the_attention_is_that_of_the_members_that_have_one():
     with_weights = FakeModel(seed=8)
     without = FakeModel(seed=9, has_weights=False)
     ids, batch = sources(3, 8)

@@ -27,7 +27,7 @@ def by_hand(
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("unk", "forbidden"), [("keep", (PAD, BOS)), ("forbid", (PAD, BOS, UNK))])
-def test_greedy_is_the_loop_over_argmax(seed: int, unk: str, forbidden: tuple[int, ...]) -> None:
+def test_greedy_is_the_loop_over_argmax(seed, unk, forbidden):
     model = FakeModel(num_free=3, seed=seed)
     ids, batch = sources(9, seed)
     limits = [1 + (i * 5) % 11 for i in range(9)]
@@ -44,7 +44,7 @@ def test_greedy_is_the_loop_over_argmax(seed: int, unk: str, forbidden: tuple[in
         )
 
 
-def test_weights_can_be_left_out() -> None:
+def test_weights_can_be_left_out():
     _, batch = sources(3)
     assert (
         search(FakeModel(has_weights=False), batch, [4] * 3, method="greedy")[0][0].weights_TS
@@ -57,7 +57,7 @@ def test_weights_can_be_left_out() -> None:
             assert (best.weights_TS is not None) == keeps_weights
 
 
-def test_no_gradient_is_recorded() -> None:
+def test_no_gradient_is_recorded():
     class Recording(FakeModel):
         def step(self, prev_ids_R: torch.Tensor, state: Any) -> Any:
             assert not torch.is_grad_enabled()

@@ -22,7 +22,7 @@ def options(config: SearchConfig = CONFIGURED, **values: object) -> Any:
     return find_search(config, values)[1]
 
 
-def test_the_folder_is_the_registry() -> None:
+def test_the_folder_is_the_registry():
     names = packaged_variants(SEARCH)
     assert {"beam", "diverse", "greedy", "mbr", "required", "sample"} == set(names)
     for name in names:
@@ -31,7 +31,7 @@ def test_the_folder_is_the_registry() -> None:
         assert isinstance(values, SearchConfig)
 
 
-def test_what_a_call_says_goes_first_even_where_it_is_the_default() -> None:
+def test_what_a_call_says_goes_first_even_where_it_is_the_default():
     found = options(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
     assert (found.beam_size, found.length_penalty, found.batch_size) == (
         SearchConfig().beam_size,
@@ -40,13 +40,13 @@ def test_what_a_call_says_goes_first_even_where_it_is_the_default() -> None:
     )
 
 
-def test_the_limit_of_a_length_is_of_its_source() -> None:
+def test_the_limit_of_a_length_is_of_its_source():
     assert [options().max_length(number) for number in (0, 1, 10)] == [4, 7, 34]
     unlimited = SearchConfig(max_length_ratio=None, max_length_extra=0)
     assert [unlimited.max_length(number) for number in (0, 10)] == [1, 20]
 
 
-def test_a_method_s_own_options_come_from_a_call_or_a_configuration() -> None:
+def test_a_method_s_own_options_come_from_a_call_or_a_configuration():
     assert options(method="diverse", beam_size=6, num_groups=3).num_groups == 3
     configured = load_config(
         ["quickstart"], ["search.method=diverse", "search.num_groups=5"]
@@ -70,9 +70,7 @@ def test_a_method_s_own_options_come_from_a_call_or_a_configuration() -> None:
         ({"method": "bean"}, "search.method='bean'.*'beam'"),
     ],
 )
-def test_values_outside_their_limits_and_unknown_options_are_refused(
-    wrong: dict[str, object], named: str
-) -> None:
+def test_values_outside_their_limits_and_unknown_options_are_refused(wrong, named):
     with pytest.raises(UsageError, match=named):
         options(**wrong)
 
@@ -80,13 +78,13 @@ def test_values_outside_their_limits_and_unknown_options_are_refused(
 @pytest.mark.parametrize(
     "setting", ["search.bean_size=3", "search.method=bean", "search.scorers={fusoin: {}}"]
 )
-def test_a_configuration_is_checked_before_training(setting: str) -> None:
+def test_a_configuration_is_checked_before_training(setting):
     with pytest.raises(UsageError, match=setting.partition("=")[0]):
         check_config(load_config(["quickstart"], [setting]))
 
 
 @pytest.mark.usefixtures("in_tmp_path")
-def test_a_method_without_types_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_without_types_is_refused(monkeypatch):
     """`tests/cli/test_import.py` has a method of a module with its own options."""
     monkeypatch.setattr(variants, "_imported", {})
     Path("untyped.py").write_text("def search(model, source, options): ...\n")

@@ -24,9 +24,7 @@ def contains(ids: list[int], phrase: list[int]) -> bool:
     ("required", "length_penalty"),
     [(["a"], 0.0), (["b", "a"], 1.0), (["ab", "ba"], 0.0), (["aa", "b"], 1.0), ([], 0.0)],
 )
-def test_a_beam_wide_enough_finds_the_best_of_all(
-    required: list[str], length_penalty: float
-) -> None:
+def test_a_beam_wide_enough_finds_the_best_of_all(required, length_penalty):
     model = FakeModel(num_free=2, seed=5, sharpness=1.0, eos_bonus=1.0)
     ids, batch = sources(6, 5)
     found = search(
@@ -50,7 +48,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all(
     )
 
 
-def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word() -> None:
+def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word():
     """The words are very improbable, so that a beam would never keep them."""
     model = FakeModel(num_free=6, seed=3, sharpness=4.0, eos_bonus=1.0)
     _, batch = sources(8, 3)
@@ -62,20 +60,20 @@ def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word() -> None:
             assert contains(best.ids, [A, B])
 
 
-def test_no_slot_stays_free_while_there_are_continuations() -> None:
+def test_no_slot_stays_free_while_there_are_continuations():
     [found] = search(
         FakeModel(num_free=6), sources(1)[1], [1], beam_size=4, n_best=4, required=["a"]
     )
     assert len(found) == 4
 
 
-def test_the_state_of_a_hypothesis_is_its_tokens() -> None:
+def test_the_state_of_a_hypothesis_is_its_tokens():
     rows = torch.tensor([[A, A, B], [B, A, A], [UNK, B, A], [UNK, UNK, UNK]])
     assert count_met(rows, [[A, B], [B, A, A]]).tolist() == [[2, 1], [1, 3], [1, 2], [0, 0]]
     assert count_met(rows[:, :0], [[A]]).tolist() == [[0]] * 4
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused():
     model = FakeModel()
     _, batch = sources(1)
     for word in ("strange", "unheard"):
@@ -85,6 +83,6 @@ def test_what_is_refused() -> None:
         search(model, batch, [5], beam_size=2, required=["ab"])
 
 
-def test_words_that_do_not_fit_are_cut() -> None:
+def test_words_that_do_not_fit_are_cut():
     [[best]] = search(FakeModel(scripted={(): {EOS: 1.0}}), sources(1)[1], [1], required=["ab"])
     assert best.is_cut

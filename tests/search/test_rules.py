@@ -27,13 +27,13 @@ def allowed(
     return [set((row == 0.0).nonzero().flatten().tolist()) for row in found]
 
 
-def test_specials_are_never_chosen() -> None:
+def test_specials_are_never_chosen():
     assert allowed(SearchConfig(), None, [[A]]) == [{EOS, UNK, A, B}]
     assert allowed(SearchConfig(unk="forbid"), None, [[A]]) == [{EOS, A, B}]
     assert not {PAD, BOS} & allowed(SearchConfig(), None, [[]])[0]
 
 
-def test_an_ngram_is_not_completed_twice() -> None:
+def test_an_ngram_is_not_completed_twice():
     twice = SearchConfig(no_repeat_ngram=2)
     assert allowed(twice, None, [[A, B, A], [A, A, B], [A, B, B]]) == [
         {EOS, UNK, A},
@@ -44,7 +44,7 @@ def test_an_ngram_is_not_completed_twice() -> None:
     assert allowed(SearchConfig(no_repeat_ngram=3), None, [[A, B]]) == [{EOS, UNK, A, B}]
 
 
-def test_a_prefix_leaves_no_impossible_hypotheses() -> None:
+def test_a_prefix_leaves_no_impossible_hypotheses():
     """At the forced step, one slot of the beam has a continuation; the others must stay free."""
     model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
     _, batch = sources(6, 3)
@@ -55,15 +55,15 @@ def test_a_prefix_leaves_no_impossible_hypotheses() -> None:
         )
 
 
-def test_a_prefix_goes_before_the_other_rules() -> None:
+def test_a_prefix_goes_before_the_other_rules():
     options = SearchConfig(no_repeat_ngram=1, unk="forbid")
     assert allowed(options, [[A, A], [A, UNK], [A]], [[A], [A], [A]]) == [{A}, {UNK}, {EOS, B}]
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(
-    beam_size: int,
-) -> None:
+    beam_size,
+):
     model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
     ids, batch = sources(6, 3)
     prefixes = [[A], [B, A, A], [], [UNK], [A, A], [B]]

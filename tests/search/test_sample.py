@@ -43,9 +43,7 @@ def first_tokens(**options: float) -> Counter[int]:
         ({"temperature": 0.01}, {B: 1.0}),
     ],
 )
-def test_samples_have_the_distribution_s_frequencies(
-    options: dict[str, float], expected: dict[int, float]
-) -> None:
+def test_samples_have_the_distribution_s_frequencies(options, expected):
     counts = first_tokens(**options)
     assert set(counts) == set(expected)
     for token, probability in expected.items():
@@ -53,14 +51,14 @@ def test_samples_have_the_distribution_s_frequencies(
         assert counts[token] / NUM_DRAWS == pytest.approx(probability, abs=4.0 * error + 1e-9)
 
 
-def test_probabilities_that_are_no_numbers_end_no_search() -> None:
+def test_probabilities_that_are_no_numbers_end_no_search():
     [[drawn]] = samples(
         FakeModel(scripted={(): {EOS: float("nan"), A: 0.5, B: 0.5}}), [SOURCE], [1]
     )
     assert len(drawn.ids) <= 1
 
 
-def test_a_sample_depends_on_its_source_number_and_seed_alone() -> None:
+def test_a_sample_depends_on_its_source_number_and_seed_alone():
     model = FakeModel(num_free=8, seed=1, sharpness=0.5)
     sources = [[5, 6, 7], [8], [9, 9, 9, 9]]
 
@@ -76,14 +74,14 @@ def test_a_sample_depends_on_its_source_number_and_seed_alone() -> None:
 
 
 @pytest.mark.parametrize(("top_p", "expected"), [(0.25, 1), (0.5, 2), (0.51, 3), (0.75, 3)])
-def test_tokens_that_reach_the_share_exactly_are_enough(top_p: float, expected: int) -> None:
+def test_tokens_that_reach_the_share_exactly_are_enough(top_p, expected):
     """Of four equally probable tokens."""
     model = FakeModel(scripted={(): dict.fromkeys(PROBABILITIES, 0.25)})
     [drawn] = samples(model, [SOURCE], [1], 200, top_p=top_p)
     assert len({tuple(hypothesis.ids) for hypothesis in drawn}) == expected
 
 
-def test_log_probs_are_the_model_s_own() -> None:
+def test_log_probs_are_the_model_s_own():
     model = FakeModel(num_free=8, seed=4)
     ids = [[5, 6], [7]]
     found = samples(model, ids, [5, 5], temperature=0.3, top_k=3)

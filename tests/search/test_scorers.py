@@ -1,8 +1,7 @@
 """Scorers change what ranks, shallow fusion among them; hypotheses keep the model's
 log-probability."""
 
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -60,9 +59,7 @@ LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
 @pytest.mark.parametrize(
     "options", [{"method": "beam"}, {"method": "diverse", "num_groups": 1}, {"method": "required"}]
 )
-def test_a_beam_wide_enough_finds_the_highest_total(
-    stack: list[Scorer], options: dict[str, Any]
-) -> None:
+def test_a_beam_wide_enough_finds_the_highest_total(stack, options):
     ids, batch = sources(5, 2)
     found = search(
         MODEL, batch, [4] * 5, scorers=stack, beam_size=64, length_penalty=0.5, **options
@@ -83,7 +80,7 @@ def test_a_beam_wide_enough_finds_the_highest_total(
 
 
 @pytest.mark.parametrize("method", ["beam", "greedy", "sample", "diverse"])
-def test_a_scorer_without_weight_changes_nothing(method: str) -> None:
+def test_a_scorer_without_weight_changes_nothing(method):
     _, batch = sources(6, 4)
     options = {"method": method, "beam_size": 3}
     plain, scored = (
@@ -97,7 +94,7 @@ def test_a_scorer_without_weight_changes_nothing(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["greedy", "sample"])
-def test_greedy_search_and_samples_follow_the_scores(method: str) -> None:
+def test_greedy_search_and_samples_follow_the_scores(method):
     """A scorer that leaves one token."""
 
     class Only(Scorer):
@@ -116,7 +113,7 @@ def test_greedy_search_and_samples_follow_the_scores(method: str) -> None:
         )
 
 
-def test_runs_are_fused_by_name(tmp_path: Path) -> None:
+def test_runs_are_fused_by_name(tmp_path):
     make_toy_run(tmp_path / "run", toy_config(tokenizer="spacy"), seed=4)
     make_toy_run(tmp_path / "lm", toy_config(tokenizer="spacy", attention="fixed"), seed=5)
     make_toy_run(tmp_path / "subwords")
