@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import Keys, Normalizer, ScoredAttention
 from seq2seq_attn.model.encoder.base import Encoded
 
 
-class Cosine(Attention):
+class Cosine(ScoredAttention):
     """The cosine of the query and a projection of each value."""
 
     def __init__(
@@ -28,21 +27,16 @@ class Cosine(Attention):
         self.sharpness_bias = nn.Parameter(torch.zeros(()))
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+    def keys(self, encoded: Encoded) -> Keys:
         """Project the values to keys of length 1, once per source batch."""
-        values_BSM = encoded.values_BSM
-        return Keys(
-            values_BSM, encoded.mask_BS, normalize(self.key_projection(values_BSM), dim=-1)
-        ), None
+        keys = super().keys(encoded)
+        return keys._replace(keys_BSA=normalize(keys.keys_BSA, dim=-1))
 
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """Sharpness times cosine, normalized."""
-        query_BA1 = normalize(query_BH, dim=-1).to(memory.keys_BSA.dtype).unsqueeze(2)
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
+        """Sharpness times cosine."""
+        query_BA = normalize(query_BH, dim=-1).to(keys_BSA.dtype)
         sharpness = self.first_sharpness + self.sharpness_bias
-        scores_BS = sharpness * torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+        return sharpness * super().scores(query_BA, keys_BSA)
 
 
 def build(

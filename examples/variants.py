@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import Normalizer, ScoredAttention
 from seq2seq_attn.model.cell.base import InputCell
 from seq2seq_attn.model.decoder.base import (
     Decoder,
@@ -84,7 +84,7 @@ class SSRU(InputCell):
         return CellState(torch.relu(memory_BH), memory_BH)
 
 
-class Distance(Attention):
+class Distance(ScoredAttention):
     """score(q, h_j) = - |q - W h_j|^2."""
 
     def __init__(self, *, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
@@ -92,16 +92,8 @@ class Distance(Attention):
         self.key_projection = nn.Linear(memory_size, query_size)
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        return Keys(
-            encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)
-        ), None
-
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        scores_BS = -(memory.keys_BSA - query_BH.unsqueeze(1)).square().sum(dim=-1)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
+        return -(keys_BSA - query_BH.unsqueeze(1)).square().sum(dim=-1)
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:

@@ -107,7 +107,38 @@ class Attention(nn.Module, ABC):
         """Context, weights and the next state."""
 
 
-class AdditiveAttention(Attention):
+class ScoredAttention(Attention):
+    """Scores of keys, normalized, and the average of the values by these weights. As it is, a key is
+    a projection of a value, and its score is the product with the query.
+
+    A variant sets `normalizer` and `key_projection`.
+    """
+
+    normalizer: Normalizer
+    key_projection: nn.Linear
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
+        """The keys; no state."""
+        return self.keys(encoded), None
+
+    def keys(self, encoded: Encoded) -> Keys:
+        """The values, projected to keys."""
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM))
+
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
+        """`scores_BS`."""
+        return torch.bmm(keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
+
+    def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
+        """Score the keys and attend."""
+        return self.attend(self.scores(query_BH, memory.keys_BSA), memory)
+
+    def attend(self, scores_BS: Tensor, memory: Keys, state: Any = None) -> Attended:
+        """Normalize the scores and average the values."""
+        return average(self.normalizer(scores_BS, memory.mask_BS), memory.values_BSM, state)
+
+
+class AdditiveAttention(ScoredAttention):
     """The weights of the additive score (see `additive.py`), for variants that add terms to it:
 
         e_ij = v . tanh(W q_i + U h_j + b + ...)
@@ -116,31 +147,19 @@ class AdditiveAttention(Attention):
 
     Args:
         attention_size: A, the size of the hidden layer; None: the query size.
-        context_size: None: that of the values.
     """
 
-    def __init__(
-        self,
-        query_size: int,
-        memory_size: int,
-        attention_size: int | None,
-        *,
-        context_size: int | None = None,
-    ) -> None:
-        super().__init__(memory_size if context_size is None else context_size)
+    def __init__(self, query_size: int, memory_size: int, attention_size: int | None) -> None:
+        super().__init__(memory_size)
         attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
 
-    def keys(self, encoded: Encoded) -> Keys:
-        """The values, projected to keys."""
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM))
-
     def scores(self, query_BH: Tensor, keys_BSA: Tensor, *terms_BSA: Tensor) -> Tensor:
         """`scores_BS`, from keys, query and further terms."""
-        sum_BSA = sum(terms_BSA, keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        return torch.tanh(sum_BSA) @ self.score_weight_A
+        query_BA = self.query_projection(query_BH)
+        return additive_scores(query_BA, keys_BSA, self.score_weight_A, *terms_BSA)
 
 
 class ConstantAttention(Attention):
@@ -154,10 +173,15 @@ class ConstantAttention(Attention):
         return memory
 
 
-def attend(
-    scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer
-) -> tuple[Tensor, Tensor]:
-    """Normalize the scores, average the values: `context_BM` and `weights_BS`."""
-    weights_BS = normalizer(scores_BS, mask_BS)
+def additive_scores(
+    query_BA: Tensor, keys_BSA: Tensor, weight_A: Tensor, *terms_BSA: Tensor
+) -> Tensor:
+    """`scores_BS`, v . tanh(keys + query + terms), where v is the weight."""
+    hidden_BSA = torch.tanh(sum(terms_BSA, keys_BSA + query_BA.unsqueeze(1)))
+    return hidden_BSA @ weight_A
+
+
+def average(weights_BS: Tensor, values_BSM: Tensor, state: Any = None) -> Attended:
+    """The step of these weights: its context averages the values."""
     context_BM = torch.bmm(weights_BS.unsqueeze(1), values_BSM).squeeze(1)
-    return context_BM, weights_BS
+    return Attended(context_BM, weights_BS, state)

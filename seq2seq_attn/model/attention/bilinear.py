@@ -9,15 +9,13 @@ In our measurements (docs/mechanisms.md) the unscaled score falls far behind: th
 choose a single word, often a wrong one.
 """
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import Keys, Normalizer, ScoredAttention
 from seq2seq_attn.model.encoder.base import Encoded
 
 
-class Bilinear(Attention):
+class Bilinear(ScoredAttention):
     """The query times a linear map of each value; with `is_scaled`, divided by the root of the
     query's size."""
 
@@ -29,13 +27,6 @@ class Bilinear(Attention):
         self.scale = query_size**-0.5 if is_scaled else 1.0
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        values_BSM = encoded.values_BSM
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM) * self.scale), None
-
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """q . key, normalized."""
-        scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+    def keys(self, encoded: Encoded) -> Keys:
+        keys = super().keys(encoded)
+        return keys._replace(keys_BSA=keys.keys_BSA * self.scale)

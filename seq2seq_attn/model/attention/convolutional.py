@@ -18,12 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import Keys, Normalizer, ScoredAttention
 from seq2seq_attn.model.encoder.base import Encoded, zero_padding
 
 
-class Convolutional(Attention):
+class Convolutional(ScoredAttention):
     """Two convolutions over the values, gated by the query, and a third that scores.
 
     Args:
@@ -49,21 +48,18 @@ class Convolutional(Attention):
         self.score_filter = nn.Conv1d(query_size, 1, width, padding=radius, bias=False)
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+    def keys(self, encoded: Encoded) -> Keys:
         """The two convolutions that do not need the query, once; the second gives the keys, of size
         H. After each, padding is set back to 0."""
         mask_BS = encoded.mask_BS
         values_BSM = encoded.values_BSM
         patterns_BPS = torch.relu(self.pattern_filters(values_BSM.transpose(1, 2)))
-        features_BHS = self.feature_filters(
-            zero_padding(patterns_BPS.transpose(1, 2), mask_BS).transpose(1, 2)
-        )
-        return Keys(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS)), None
+        patterns_BSP = zero_padding(patterns_BPS.transpose(1, 2), mask_BS)
+        features_BHS = self.feature_filters(patterns_BSP.transpose(1, 2))
+        return Keys(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS))
 
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """Gate the features with the query, score them, normalize."""
-        gated_BSH = memory.keys_BSA * query_BH.to(memory.keys_BSA.dtype).unsqueeze(1)
-        scores_BS = self.score_filter(gated_BSH.transpose(1, 2)).squeeze(1)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
+        """Gate the features with the query and score them."""
+        gated_BSH = keys_BSA * query_BH.to(keys_BSA.dtype).unsqueeze(1)
+        scores_BS: Tensor = self.score_filter(gated_BSH.transpose(1, 2)).squeeze(1)
+        return scores_BS

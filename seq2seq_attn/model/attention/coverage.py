@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide_dtype
 
@@ -32,11 +32,9 @@ MIN_SHARE = 1e-3
 
 
 class Memory(NamedTuple):
-    """`Keys`, and the fertility of each position where it has one."""
+    """The keys, and the fertility of each position where it has one."""
 
-    values_BSM: Tensor
-    mask_BS: Tensor
-    keys_BSA: Tensor
+    keys: Keys
     fertility_BS: Tensor | None
 
 
@@ -84,26 +82,23 @@ class Coverage(AdditiveAttention):
             fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
         dtype = wide_dtype(values_BSM.dtype)
         coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size, dtype=dtype)
-        return Memory(*self.keys(encoded), fertility_BS), coverage_BSD
+        return Memory(self.keys(encoded), fertility_BS), coverage_BSD
 
     def step(self, query_BH: Tensor, memory: Memory, state: Tensor) -> Attended:
         """v . tanh(keys + W q + V C), normalized; then the coverage is updated."""
         coverage_BSD = state
-        scores_BS = self.scores(query_BH, memory.keys_BSA, self.coverage_projection(coverage_BSD))
-        context_BM, weights_BS = attend(
-            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
-        )
+        keys, fertility_BS = memory
+        term_BSA = self.coverage_projection(coverage_BSD)
+        attended = self.attend(self.scores(query_BH, keys.keys_BSA, term_BSA), keys)
+        weights_BS = attended.weights_BS
         if self.update is None:
-            share_BS = (
-                weights_BS if memory.fertility_BS is None else weights_BS / memory.fertility_BS
-            )
-            return Attended(context_BM, weights_BS, coverage_BSD + share_BS.unsqueeze(2))
-        values_BSM = memory.values_BSM
+            share_BS = weights_BS if fertility_BS is None else weights_BS / fertility_BS
+            return attended._replace(state=coverage_BSD + share_BS.unsqueeze(2))
+        values_BSM = keys.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
-        with torch.autocast(
-            values_BSM.device.type, enabled=False
-        ):  # it would round the state at every step
+        # autocast would round the state at every step
+        with torch.autocast(values_BSM.device.type, enabled=False):
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
-        return Attended(context_BM, weights_BS, updated.view(coverage_BSD.shape))
+        return attended._replace(state=updated.view(coverage_BSD.shape))

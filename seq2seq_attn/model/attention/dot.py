@@ -9,16 +9,12 @@ In our measurements (docs/mechanisms.md) the unscaled scores make the weights sh
 does better.
 """
 
-import torch
-from torch import Tensor
-
-from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import Keys, Normalizer, ScoredAttention
 from seq2seq_attn.model.encoder.base import Encoded
 
 
-class Dot(Attention):
+class Dot(ScoredAttention):
     """The query times each value. Raises UsageError if their sizes differ."""
 
     def __init__(self, *, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
@@ -31,14 +27,6 @@ class Dot(Attention):
             )
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+    def keys(self, encoded: Encoded) -> Keys:
         """The values are their own keys."""
-        values_BSM = encoded.values_BSM
-        return Keys(values_BSM, encoded.mask_BS, values_BSM), None
-
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """q . h_s, normalized."""
-        scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+        return Keys(encoded.values_BSM, encoded.mask_BS, encoded.values_BSM)

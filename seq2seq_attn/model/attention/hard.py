@@ -38,16 +38,14 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
-from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import (
     AdditiveAttention,
     Attended,
     Draw,
     Keys,
     Normalizer,
-    attend,
+    average,
 )
-from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide, wide_dtype
 
 
@@ -76,32 +74,27 @@ class Hard(AdditiveAttention):
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        return self.keys(encoded), None
-
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         if self.baseline is not None:
-            return self._draw(scores_BS, self.baseline(query_BH.detach()), memory, state)
+            return self._draw(scores_BS, self.baseline(query_BH.detach()), memory)
         choose = self._sample if self.training else _best
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
+        return average(choose(scores_BS, memory.mask_BS), memory.values_BSM)
 
-    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: None) -> Attended:
+    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys) -> Attended:
         """The value of one position and how probable it was; training draws it by the weights,
         search takes the heaviest."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
-        shares_BS = weights_BS.detach().nan_to_num(
-            1.0
-        )  # multinomial refuses NaN; log_prob_B keeps it
-        drawn_B1 = (
-            torch.multinomial(shares_BS, 1) if self.training else weights_BS.argmax(1, keepdim=True)
-        )
+        drawn_B1 = weights_BS.argmax(1, keepdim=True)
+        if self.training:
+            # multinomial refuses NaN; log_prob_B keeps it
+            drawn_B1 = torch.multinomial(weights_BS.detach().nan_to_num(1.0), 1)
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
         context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
         log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()
         draw = Draw(log_prob_B, baseline_B1.squeeze(1).to(weights_BS.dtype))
-        return Attended(context_BM, weights_BS, state, draw)
+        return Attended(context_BM, weights_BS, extra=draw)
 
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed

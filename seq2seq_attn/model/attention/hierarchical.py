@@ -26,7 +26,13 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, attend
+from seq2seq_attn.model.attention.base import (
+    AdditiveAttention,
+    Attended,
+    Keys,
+    Normalizer,
+    additive_scores,
+)
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.sources import source_indices
 
@@ -85,13 +91,13 @@ class Hierarchical(AdditiveAttention):
 
     def step(self, query_BH: Tensor, memory: Parts, state: None) -> Attended:
         """A context per part, then their average."""
-        scores_BKS = (
-            self.scores(query_BH, memory.keys_BSA).unsqueeze(1).expand_as(memory.is_inside_BKS)
-        )
+        scores_BS = self.scores(query_BH, memory.keys_BSA)
+        scores_BKS = scores_BS.unsqueeze(1).expand_as(memory.is_inside_BKS)
         weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)
         contexts_BKM = torch.bmm(weights_BKS, memory.values_BSM)
         keys_BKA = self.part_key_projection(contexts_BKM)
-        hidden_BKA = torch.tanh(keys_BKA + self.part_query_projection(query_BH).unsqueeze(1))
-        scores_BK = hidden_BKA @ self.part_score_weight_A
-        context_BM, weights_BK = attend(scores_BK, contexts_BKM, memory.exists_BK, self.normalizer)
-        return Attended(context_BM, (weights_BK.unsqueeze(2) * weights_BKS).sum(dim=1), state)
+        query_BA = self.part_query_projection(query_BH)
+        scores_BK = additive_scores(query_BA, keys_BKA, self.part_score_weight_A)
+        attended = self.attend(scores_BK, Keys(contexts_BKM, memory.exists_BK, keys_BKA))
+        weights_BKS = attended.weights_BS.unsqueeze(2) * weights_BKS
+        return attended._replace(weights_BS=weights_BKS.sum(dim=1))

@@ -15,11 +15,8 @@ encoder's. With states as wide as for other variants, the decoder sees half of e
 some BLEU (docs/mechanisms.md).
 """
 
-from torch import Tensor
-
 from seq2seq_attn.config import Size
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Keys, Normalizer
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -39,20 +36,12 @@ class KeyValue(AdditiveAttention):
         attention_size: Size | None = None,
     ) -> None:
         context_size = memory_size // 2
-        super().__init__(
-            query_size, memory_size - context_size, attention_size, context_size=context_size
-        )
+        super().__init__(query_size, memory_size - context_size, attention_size)
+        self.context_size = context_size
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+    def keys(self, encoded: Encoded) -> Keys:
         """Cut the values in two and project one half to keys, once."""
         values_BSM = encoded.values_BSM
         keys_BSA = self.key_projection(values_BSM[..., 0::2])
-        return Keys(values_BSM[..., 1::2].contiguous(), encoded.mask_BS, keys_BSA), None
-
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """w . tanh(keys + W q), normalized; the average of the other half."""
-        scores_BS = self.scores(query_BH, memory.keys_BSA)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+        return Keys(values_BSM[..., 1::2].contiguous(), encoded.mask_BS, keys_BSA)

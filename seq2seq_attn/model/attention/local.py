@@ -28,12 +28,12 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import Attended, Keys, Normalizer, ScoredAttention
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide
 
 
-class Local(Attention):
+class Local(ScoredAttention):
     """Bilinear attention within a window.
 
     Args:
@@ -66,14 +66,13 @@ class Local(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
         """The keys, and `step_B`, the number of steps so far."""
-        values_BSM = encoded.values_BSM
-        mask_BS = encoded.mask_BS
-        step_B = torch.zeros(mask_BS.shape[0], dtype=torch.int64, device=mask_BS.device)
-        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), step_B
+        keys = self.keys(encoded)
+        step_B = torch.zeros_like(source.ids_BS[:, 0])
+        return keys._replace(keys_BSA=keys.keys_BSA * self.scale), step_B
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """q . key within the window, with the Gaussian around a predicted center, normalized."""
-        scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
+        scores_BS = self.scores(query_BH, memory.keys_BSA)
         last_B = memory.mask_BS.sum(dim=1) - 1
         center_B = torch.minimum(state, last_B)
         if self.position_projection is not None and self.position_weight_H is not None:
@@ -84,6 +83,4 @@ class Local(Attention):
         if self.position_projection is not None:
             scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)
         window_BS = memory.mask_BS & (distance_BS.abs() <= self.radius)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), state + 1
-        )
+        return self.attend(scores_BS, memory._replace(mask_BS=window_BS), state + 1)

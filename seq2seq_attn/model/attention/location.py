@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide_dtype
 
@@ -47,15 +47,12 @@ class Location(AdditiveAttention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
         """The keys, and `weights_BS` of the step before."""
-        return self.keys(encoded), torch.zeros_like(
-            encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype)
-        )
+        dtype = wide_dtype(encoded.values_BSM.dtype)
+        return self.keys(encoded), torch.zeros_like(encoded.mask_BS, dtype=dtype)
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """w . tanh(keys + W q + U f), normalized."""
         location_BSK = self.filters(state.unsqueeze(1)).transpose(1, 2)
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.location_projection(location_BSK))
-        context_BM, weights_BS = attend(
-            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
-        )
-        return Attended(context_BM, weights_BS, weights_BS.detach())
+        attended = self.attend(scores_BS, memory)
+        return attended._replace(state=attended.weights_BS.detach())

@@ -31,7 +31,13 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys
+from seq2seq_attn.model.attention.base import (
+    AdditiveAttention,
+    Attended,
+    Keys,
+    additive_scores,
+    average,
+)
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide_dtype
 
@@ -65,17 +71,17 @@ class Monotonic(AdditiveAttention):
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """Read on from where the last step stopped."""
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        query_BA = self.query_projection(query_BH)
         weight_A = self.weight_norm_gain_1 * functional.normalize(self.score_weight_A, dim=0)
-        scores_BS = (hidden_BSA @ weight_A).to(state.dtype) + self.offset_bias_1
+        scores_BS = additive_scores(query_BA, memory.keys_BSA, weight_A)
+        scores_BS = scores_BS.to(state.dtype) + self.offset_bias_1
         is_last_BS = memory.mask_BS & ~functional.pad(memory.mask_BS[:, 1:], (0, 1))
         if self.training:
             scores_BS = scores_BS + self.noise * torch.randn_like(scores_BS)
             weights_BS = _expected(scores_BS, memory.mask_BS, is_last_BS, state)
         else:
             weights_BS = _first_stop(scores_BS, is_last_BS, state)
-        context_BM = torch.bmm(weights_BS.unsqueeze(1), memory.values_BSM).squeeze(1)
-        return Attended(context_BM, weights_BS, weights_BS)
+        return average(weights_BS, memory.values_BSM, weights_BS)
 
 
 def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:

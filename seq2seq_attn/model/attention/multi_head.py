@@ -66,19 +66,16 @@ class MultiHead(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, None]:
         """Project the values for each head, once."""
-        values_BSM = encoded.values_BSM
-        values_BNSm = self._split(self.value_projection(values_BSM))
-        return Memory(
-            values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS
-        ), None
+        values_BNSm = self._split(self.value_projection(encoded.values_BSM))
+        keys_BNSa = self._split(self.key_projection(encoded.values_BSM))
+        return Memory(values_BNSm, keys_BNSa, encoded.mask_BS), None
 
     def step(self, query_BH: Tensor, memory: Memory, state: None) -> Attended:
         """The heads' contexts side by side; the mean of their weights, and each head's own."""
         query_BN1a = self._split(self.query_projection(query_BH).unsqueeze(1))
         if self.score_weight_Na is None:
-            scores_BNS = (memory.keys_BNSa @ query_BN1a.transpose(2, 3)).squeeze(
-                3
-            ) * query_BN1a.shape[-1] ** -0.5
+            products_BNS1 = memory.keys_BNSa @ query_BN1a.transpose(2, 3)
+            scores_BNS = products_BNS1.squeeze(3) * query_BN1a.shape[-1] ** -0.5
         else:
             hidden_BNSa = torch.tanh(memory.keys_BNSa + query_BN1a)
             scores_BNS = torch.einsum("bnsa,na->bns", hidden_BNSa, self.score_weight_Na)

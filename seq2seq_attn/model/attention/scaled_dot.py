@@ -7,16 +7,13 @@ The paper's W^Q is `query_projection`, W^K is `key_projection`. There is one hea
 not projected.
 """
 
-import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
-from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.attention.base import Normalizer, ScoredAttention
 
 
-class ScaledDot(Attention):
+class ScaledDot(ScoredAttention):
     """Projected query times projected values, divided by the root of their size.
 
     Args:
@@ -38,15 +35,6 @@ class ScaledDot(Attention):
         self.scale = attention_size**-0.5
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        return Keys(
-            encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)
-        ), None
-
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """(W_q q) . key / sqrt(A), normalized."""
-        query_BA1 = (self.query_projection(query_BH) * self.scale).unsqueeze(2)
-        scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
+        """(W_q q) . key / sqrt(A)."""
+        return super().scores(self.query_projection(query_BH) * self.scale, keys_BSA)

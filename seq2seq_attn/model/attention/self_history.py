@@ -23,7 +23,13 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import (
+    AdditiveAttention,
+    Attended,
+    Keys,
+    Normalizer,
+    additive_scores,
+)
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide_dtype
 
@@ -50,9 +56,8 @@ class SelfHistory(AdditiveAttention):
         normalizer: Normalizer,
         attention_size: Size | None = None,
     ) -> None:
-        super().__init__(
-            query_size, memory_size, attention_size, context_size=memory_size + query_size
-        )
+        super().__init__(query_size, memory_size, attention_size)
+        self.context_size = memory_size + query_size
         attention_size = attention_size or query_size
         self.history_query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.history_key_projection = nn.Linear(query_size, attention_size)
@@ -70,21 +75,16 @@ class SelfHistory(AdditiveAttention):
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """Attend to the source, then to the past; the query joins the past."""
-        scores_BS = self.scores(query_BH, memory.keys_BSA)
-        context_BM, weights_BS = attend(
-            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
-        )
-        hidden_BKA = torch.tanh(
-            state.keys_BKA + self.history_query_projection(query_BH).unsqueeze(1)
-        )
-        scores_BK = hidden_BKA @ self.history_score_weight_A
+        attended = super().step(query_BH, memory, state)
+        context_BM = attended.context_BM
+        query_BA = self.history_query_projection(query_BH)
+        scores_BK = additive_scores(query_BA, state.keys_BKA, self.history_score_weight_A)
         all_BK = torch.ones_like(scores_BK, dtype=torch.bool)
-        past_BH, _ = attend(scores_BK, state.history_BKH, all_BK, self.normalizer)
+        past_BH = self.attend(scores_BK, Keys(state.history_BKH, all_BK, state.keys_BKA)).context_BM
         query_B1H = query_BH.to(state.history_BKH.dtype).unsqueeze(1)
         next_state = State(
             torch.cat([state.history_BKH, query_B1H], dim=1),
             torch.cat([state.keys_BKA, self.history_key_projection(query_B1H)], dim=1),
         )
-        return Attended(
-            torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state
-        )
+        context_BM = torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1)
+        return Attended(context_BM, attended.weights_BS, next_state)

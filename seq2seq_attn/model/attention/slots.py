@@ -12,12 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import (
+    Keys,
+    Normalizer,
+    ScoredAttention,
+    additive_scores,
+)
 from seq2seq_attn.model.encoder.base import Encoded
 
 
-class Slots(Attention):
+class Slots(ScoredAttention):
     """A memory of K slots. Weights are over slots, not over source positions.
 
     Args:
@@ -46,21 +50,17 @@ class Slots(Attention):
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+    def keys(self, encoded: Encoded) -> Keys:
         """Pool the values into K slots and project those to keys, once."""
         slots_BKM = torch.bmm(self.pool(encoded), encoded.values_BSM)
         mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=slots_BKM.device)
-        return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), None
+        return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM))
 
     def pool(self, encoded: Encoded) -> Tensor:
         """Pooling weights [B, K, S] of each slot over source positions."""
         scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(encoded.values_BSM)))
         return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1))
 
-    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """v . tanh(keys + W q), normalized over slots."""
-        hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BK = hidden_BKA @ self.score_weight_A
-        return Attended(
-            *attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
+        """v . tanh(keys + W q), over slots."""
+        return additive_scores(self.query_projection(query_BH), keys_BSA, self.score_weight_A)

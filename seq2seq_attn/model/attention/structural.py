@@ -25,7 +25,7 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide_dtype
 
@@ -78,36 +78,27 @@ class Structural(AdditiveAttention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         none_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
-        return self.keys(encoded), State(
-            none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS
-        )
+        step_B = torch.zeros_like(source.ids_BS[:, 0])
+        return self.keys(encoded), State(step_B, none_BS, none_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """v . tanh(keys + W q + W features), normalized."""
         bias_BSA = self.bias_projection(self._features(memory.mask_BS, state))
         scores_BS = self.scores(query_BH, memory.keys_BSA, bias_BSA)
-        context_BM, weights_BS = attend(
-            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
-        )
-        last_BS = weights_BS.detach()
-        return Attended(
-            context_BM, weights_BS, State(state.step_B + 1, last_BS, state.total_BS + last_BS)
-        )
+        attended = self.attend(scores_BS, memory)
+        last_BS = attended.weights_BS.detach()
+        next_state = State(state.step_B + 1, last_BS, state.total_BS + last_BS)
+        return attended._replace(state=next_state)
 
     def _features(self, mask_BS: Tensor, state: State) -> Tensor:
         """psi, xi_1 and xi_2 side by side, [B, S, F]."""
         features = []
         if self.has_position:
-            i_BS = torch.arange(1, mask_BS.shape[1] + 1, device=mask_BS.device).expand(
-                mask_BS.shape
-            )
-            j_BS, length_BS = (
-                n_B.unsqueeze(1).expand_as(mask_BS)
-                for n_B in (state.step_B + 1, mask_BS.sum(dim=1))
-            )
-            features.append(
-                torch.stack([j_BS, i_BS, length_BS], dim=2).to(state.total_BS.dtype).log1p()
-            )
+            j_B1 = (state.step_B + 1).unsqueeze(1)
+            i_BS = torch.ones_like(mask_BS, dtype=torch.int64).cumsum(dim=1)
+            length_B1 = mask_BS.sum(dim=1, keepdim=True)
+            numbers = [j_B1.expand_as(i_BS), i_BS, length_B1.expand_as(i_BS)]
+            features.append(torch.stack(numbers, dim=2).to(state.total_BS.dtype).log1p())
         if self.has_markov:
             features.append(self._neighbors(state.weights_BS))
         if self.has_fertility:
@@ -116,6 +107,5 @@ class Structural(AdditiveAttention):
 
     def _neighbors(self, numbers_BS: Tensor) -> Tensor:
         """The numbers from k positions before each to k after, [B, S, 2k + 1]; 0 past the edges."""
-        return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(
-            1, 2 * self.radius + 1, 1
-        )
+        padded = functional.pad(numbers_BS, (self.radius, self.radius))
+        return padded.unfold(1, 2 * self.radius + 1, 1)

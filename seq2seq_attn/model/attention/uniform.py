@@ -4,10 +4,8 @@ A control: it separates "the decoder sees more states" from "the decoder chooses
 The mean has no order, so it cannot replace that choice.
 """
 
-import torch
-
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, ConstantAttention
+from seq2seq_attn.model.attention.base import Attended, ConstantAttention, average
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide_dtype
 
@@ -22,5 +20,4 @@ class Uniform(ConstantAttention):
         """The mean of the values, once."""
         is_real_BS = encoded.mask_BS.to(wide_dtype(encoded.values_BSM.dtype))
         weights_BS = is_real_BS / is_real_BS.sum(dim=1, keepdim=True)
-        context_BM = torch.bmm(weights_BS.unsqueeze(1), encoded.values_BSM).squeeze(1)
-        return Attended(context_BM, weights_BS), None
+        return average(weights_BS, encoded.values_BSM), None

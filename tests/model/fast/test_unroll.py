@@ -12,7 +12,6 @@ from torch.utils._pytree import tree_leaves
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.attention.additive import Additive
-from seq2seq_attn.model.attention.base import Attended, attend
 from seq2seq_attn.model.fast import attention_gru
 from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
@@ -149,9 +148,7 @@ class Even(Additive):
 
     def step(self, query_BH, memory, state):
         scores_BS = torch.zeros(memory.mask_BS.shape, dtype=query_BH.dtype)
-        return Attended(
-            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
-        )
+        return self.attend(scores_BS, memory)
 
 
 def test_a_subclass_has_no_fast_path_of_its_parent(make_model, batch):
