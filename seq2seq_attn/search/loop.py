@@ -4,14 +4,15 @@ recorded steps.
 Rules exclude tokens that a translation must not contain, make it begin with its prefix, and stop
 n-grams from repeating. The log-probabilities of the rest are not renormalized.
 
-A search records each `Step` and copies nothing while it runs. At the end, all best hypotheses are
-traced back from their last token to their first at once.
+A search records each `Step` and copies nothing while it runs. At the end, the best hypotheses
+are traced back from their last token to their first.
 
 Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, P prefix
 tokens or hypotheses picked, V target vocabulary, J candidates of a row, T steps, W n-grams of a
 row.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +33,6 @@ from seq2seq_attn.search.base import (
 )
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
-IntArray = npt.NDArray[np.int64]
 FREE = -1
 """fills `prefixes_RP` after the end of a prefix"""
 
@@ -72,34 +72,35 @@ class RankedSteps:
         self._model = model
         self._source = source
         self._forbidden = (PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS)
-        needs_rules = bool(any(source.prefixes) or options.no_repeat_ngram or source.scorers)
-        rules: list[Scorer] = (
-            [Rules(self._forbidden, options.no_repeat_ngram)] if needs_rules else []
-        )
-        self._scorers = [*rules, *source.scorers]
+        self._scorers = list(source.scorers)
+        if any(source.prefixes) or options.no_repeat_ngram or source.scorers:
+            self._scorers.insert(0, Rules(self._forbidden, options.no_repeat_ngram))
 
     def start(self, rows_per_sentence: int) -> tuple[Any, ...]:
         """The state before the first step."""
-        parts = (scorer.start(self._source, rows_per_sentence) for scorer in self._scorers)
-        return self._model.start(self._source.batch, rows_per_sentence), *parts
+        states = [self._model.start(self._source.batch, rows_per_sentence)]
+        for scorer in self._scorers:
+            states.append(scorer.start(self._source, rows_per_sentence))
+        return tuple(states)
 
     def step(self, tokens_RT: Tensor, state: tuple[Any, ...]) -> tuple[Ranked, tuple[Any, ...]]:
         """The next tokens after these, BOS first."""
         tokens, model_state = self._model.step(tokens_RT[:, -1], state[0])
         if not self._scorers:
             return Ranked(tokens, self._forbidden, None), (model_state,)
-        log_probs_RV = scores_RV = tokens.log_probs()
+        log_probs_RV = tokens.log_probs()
+        scores_RV = log_probs_RV
         states = [model_state]
-        for scorer, part in zip(self._scorers, state[1:], strict=True):
-            scores_RV, part = scorer.rescore(scores_RV, tokens_RT[:, 1:], part)
-            states.append(part)
+        for scorer, scorer_state in zip(self._scorers, state[1:], strict=True):
+            scores_RV, next_state = scorer.rescore(scores_RV, tokens_RT[:, 1:], scorer_state)
+            states.append(next_state)
         return Ranked(TokenScores(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
-        movers: list[StepModel[Any] | Scorer] = [self._model, *self._scorers]
-        return tuple(
-            mover.reorder(part, index_R) for mover, part in zip(movers, state, strict=True)
-        )
+        states = [self._model.reorder(state[0], index_R)]
+        for scorer, scorer_state in zip(self._scorers, state[1:], strict=True):
+            states.append(scorer.reorder(scorer_state, index_R))
+        return tuple(states)
 
 
 class Rules(Scorer):
@@ -115,9 +116,8 @@ class Rules(Scorer):
         if not width:
             return None
         rows = [[*prefix, *[FREE] * (width - len(prefix))] for prefix in source.prefixes]
-        return torch.tensor(rows, device=source.batch.ids_BS.device).repeat_interleave(
-            rows_per_sentence, dim=0
-        )
+        prefixes_BP = torch.tensor(rows, device=source.batch.ids_BS.device)
+        return prefixes_BP.repeat_interleave(rows_per_sentence, dim=0)
 
     def rescore(
         self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None
@@ -125,9 +125,8 @@ class Rules(Scorer):
         allowed_RV = forbid_tokens_(scores_RV.clone(), self._forbidden)
         length = tokens_RT.shape[1]
         n = self._no_repeat_ngram
-        if (
-            n and length >= n
-        ):  # forbid each token that would complete an n-gram which the row already has
+        if n and length >= n:
+            # forbid each token that would complete an n-gram which the row already has
             ngrams_RWn = tokens_RT.unfold(1, n, 1)
             is_again_RW = (ngrams_RWn[..., :-1] == tokens_RT[:, None, length - n + 1 :]).all(dim=2)
             ids_RW = ngrams_RWn[..., -1].where(is_again_RW, PAD)  # PAD is forbidden in any case
@@ -136,9 +135,8 @@ class Rules(Scorer):
             return allowed_RV, state
         next_R1 = state[:, length].unsqueeze(1)
         ids_R1 = next_R1.clamp(min=0).masked_fill(next_R1 >= scores_RV.shape[1], UNK)
-        forced_RV = torch.full_like(allowed_RV, -torch.inf).scatter(
-            1, ids_R1, scores_RV.gather(1, ids_R1)
-        )
+        excluded_RV = torch.full_like(allowed_RV, -torch.inf)
+        forced_RV = excluded_RV.scatter(1, ids_R1, scores_RV.gather(1, ids_R1))
         return torch.where(next_R1 == FREE, allowed_RV, forced_RV), state
 
 
@@ -163,17 +161,24 @@ class Step(NamedTuple):
     """float32, the attention of the step, in the rows before the step"""
 
 
-class _Kept(NamedTuple):
-    """The fields of all steps as arrays over all sentences."""
+class _End(NamedTuple):
+    """The last token of a hypothesis."""
 
-    parents_TBK: IntArray
-    ids_TBK: IntArray
-    log_probs_TBK: npt.NDArray[np.float32]
-    scores_TBK: npt.NDArray[np.float32]
-    is_ended_TBK: npt.NDArray[np.bool_]
-    is_cut_TBK: npt.NDArray[np.bool_]
-    index_TB: IntArray
-    """the sentence's index in the batch at that step"""
+    step: int
+    slot: int
+    is_cut: bool
+    score: float
+    log_prob: float
+
+
+class _Recorded(NamedTuple):
+    """The fields of a `Step` that a hypothesis is traced back through."""
+
+    rows: dict[int, int]
+    """by sentence, its row in the batch at this step"""
+    parents_BK: list[list[int]]
+    ids_BK: list[list[int]]
+    weights_BKS: npt.NDArray[np.float32] | None
 
 
 def finish(
@@ -183,90 +188,85 @@ def finish(
     too few, those cut at the length limit. Ties are broken by the earlier step, then the lower
     slot. Each sentence has at least one. Each sentence has `num_beams` beams, one after another: if
     one is cut, that counts for all."""
-    kept = _keep(steps, num_sentences=len(lengths_B))
-    ends = [_rank_ends(kept, b) for b in range(len(lengths_B))]
-    picks_P = [(b, *end) for b, (ended, cut) in enumerate(ends) for end in [*ended, *cut][:n_best]]
-    ids_PT, rows_PT = _trace(kept, *np.array(picks_P, dtype=np.int64).reshape(-1, 3).T)
-    weights_PTS = _gather_weights(steps, rows_PT)
-    best_cut_B = np.where(kept.is_cut_TBK, kept.scores_TBK, -np.inf).max(axis=(0, 2))
-    best_cut_B = best_cut_B.reshape(-1, num_beams).max(axis=1).repeat(num_beams)
-    hypotheses: list[list[Hypothesis]] = [[] for _ in lengths_B]
-    for p, (b, last, slot) in enumerate(picks_P):
-        is_finished = bool(kept.is_ended_TBK[last, b, slot])
-        score = float(kept.scores_TBK[last, b, slot])
-        hypotheses[b].append(
-            Hypothesis(
-                ids=ids_PT[p, : last + 1 - is_finished].tolist(),
-                log_prob=float(kept.log_probs_TBK[last, b, slot]),
-                score=score,
-                is_finished=is_finished,
-                is_cut=not is_finished or bool(score < best_cut_B[b]),
-                weights_TS=None
-                if weights_PTS is None
-                else weights_PTS[p, : last + 1, : lengths_B[b]].copy(),
-            )
-        )
-    for num_source, best in zip(lengths_B, hypotheses, strict=True):
-        if (
-            not best
-        ):  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
-            weights_TS = (
-                None if weights_PTS is None else np.zeros((0, num_source), dtype=np.float32)
-            )
-            best.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
+    ends_B = _find_ends(steps, len(lengths_B))
+    best_cut_B = []
+    for ends in ends_B:
+        cut_scores = [end.score for end in ends if end.is_cut]
+        best_cut_B.append(max(cut_scores, default=-math.inf))
+    recorded = [_record(step) for step in steps]
+    hypotheses = []
+    for sentence, ends in enumerate(ends_B):
+        first_beam = sentence - sentence % num_beams
+        best_cut = max(best_cut_B[first_beam : first_beam + num_beams])
+        num_source = lengths_B[sentence]
+        ends.sort(key=lambda end: (end.is_cut, -end.score))
+        best = [_trace(recorded, sentence, end, num_source, best_cut) for end in ends[:n_best]]
+        hypotheses.append(best or [_empty(recorded, num_source)])
     return hypotheses
 
 
-def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
-    shape = (len(steps), num_sentences, steps[0].ids_BK.shape[1])
-    index_TB = np.zeros(shape[:2], dtype=np.int64)
-    fields = [
-        np.zeros(shape, dtype=kind)
-        for kind in (np.int64, np.int64, np.float32, np.float32, np.bool_, np.bool_)
-    ]
-    for t, (sentences_B, *parts, _) in enumerate(steps):
-        rows = sentences_B.cpu().numpy()
-        index_TB[t, rows] = np.arange(len(rows))
-        for field, part_BK in zip(fields, parts, strict=True):
-            field[t, rows] = part_BK.cpu().numpy()
-    return _Kept._make([*fields, index_TB])
+def _find_ends(steps: Sequence[Step], num_sentences: int) -> list[list[_End]]:
+    """The ends of each sentence's hypotheses, by step, then by slot."""
+    ends_B: list[list[_End]] = [[] for _ in range(num_sentences)]
+    for number, step in enumerate(steps):
+        sentences = step.sentences_B.tolist()
+        is_cut_BK = step.is_cut_BK.tolist()
+        scores_BK = step.scores_BK.tolist()
+        log_probs_BK = step.log_probs_BK.tolist()
+        for row, slot in (step.is_ended_BK | step.is_cut_BK).nonzero().tolist():
+            end = _End(
+                number,
+                slot,
+                is_cut_BK[row][slot],
+                scores_BK[row][slot],
+                log_probs_BK[row][slot],
+            )
+            ends_B[sentences[row]].append(end)
+    return ends_B
 
 
-def _rank_ends(kept: _Kept, sentence: int) -> tuple[list[tuple[int, int]], ...]:
-    """(step, slot) of the last token of the sentence's finished and of its cut hypotheses, each
-    best first."""
-    ends = []
-    for is_end_TK in (kept.is_ended_TBK[:, sentence], kept.is_cut_TBK[:, sentence]):
-        steps, slots = np.nonzero(is_end_TK)
-        order = np.argsort(-kept.scores_TBK[steps, sentence, slots], kind="stable")
-        ends.append(list(zip(steps[order].tolist(), slots[order].tolist(), strict=True)))
-    return tuple(ends)
+def _record(step: Step) -> _Recorded:
+    sentences = step.sentences_B.tolist()
+    weights_BKS = None
+    if step.weights_RS is not None:
+        weights_RS = step.weights_RS.float().cpu().numpy()
+        weights_BKS = weights_RS.reshape(*step.ids_BK.shape, -1)
+    return _Recorded(
+        dict(zip(sentences, range(len(sentences)), strict=True)),
+        step.parents_BK.tolist(),
+        step.ids_BK.tolist(),
+        weights_BKS,
+    )
 
 
 def _trace(
-    kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray
-) -> tuple[IntArray, IntArray]:
-    """The tokens of each hypothesis, and at each step the row with its attention weights (-1 after
-    its end)."""
-    num_steps, _, num_slots = kept.ids_TBK.shape
-    ids_PT = np.zeros((len(sentence_P), num_steps), dtype=np.int64)
-    rows_PT = np.full_like(ids_PT, -1)
-    for t in range(num_steps - 1, -1, -1):
-        is_in_P = last_P >= t
-        parents_P = kept.parents_TBK[t, sentence_P, slot_P]
-        ids_PT[:, t] = kept.ids_TBK[t, sentence_P, slot_P]
-        rows_PT[:, t] = np.where(is_in_P, kept.index_TB[t, sentence_P] * num_slots + parents_P, -1)
-        slot_P = np.where(is_in_P, parents_P, slot_P)
-    return ids_PT, rows_PT
+    steps: Sequence[_Recorded], sentence: int, end: _End, num_source: int, best_cut: float
+) -> Hypothesis:
+    """The hypothesis with this end. `best_cut`: the best score of the sentence's cut ones."""
+    ids = []
+    weights = []
+    slot = end.slot
+    for step in reversed(steps[: end.step + 1]):
+        row = step.rows[sentence]
+        ids.append(step.ids_BK[row][slot])
+        slot = step.parents_BK[row][slot]
+        if step.weights_BKS is not None:
+            weights.append(step.weights_BKS[row, slot, :num_source])
+    ids.reverse()
+    weights.reverse()
+    return Hypothesis(
+        ids=ids if end.is_cut else ids[:-1],  # without EOS
+        log_prob=end.log_prob,
+        score=end.score,
+        is_finished=not end.is_cut,
+        is_cut=end.is_cut or end.score < best_cut,
+        weights_TS=np.stack(weights) if weights else None,
+    )
 
 
-def _gather_weights(steps: Sequence[Step], rows_PT: IntArray) -> npt.NDArray[np.float32] | None:
-    weights = [step.weights_RS for step in steps if step.weights_RS is not None]
-    if len(weights) < len(steps):
-        return None
-    weights_PTS = np.zeros((*rows_PT.shape, weights[0].shape[1]), dtype=np.float32)
-    for t, weights_RS in enumerate(weights):
-        longer = np.flatnonzero(rows_PT[:, t] >= 0)
-        index = torch.from_numpy(rows_PT[longer, t]).to(weights_RS.device)
-        weights_PTS[longer, t] = weights_RS[index].float().cpu().numpy()
-    return weights_PTS
+def _empty(steps: Sequence[_Recorded], num_source: int) -> Hypothesis:
+    """The hypothesis of a sentence where every token had probability 0, or NaN."""
+    weights_TS = None
+    if steps[0].weights_BKS is not None:
+        weights_TS = np.zeros((0, num_source), dtype=np.float32)
+    return Hypothesis([], -math.inf, -math.inf, False, False, weights_TS)
