@@ -23,10 +23,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from seq2seq_attn.errors import UsageError, UserError
 
+ContentT = TypeVar("ContentT")
 MANIFEST = "manifest.json"
 _ADVICE = "copy its folder again, or make it anew"
 
@@ -189,7 +190,7 @@ def read_json(path: Path, read: Callable[[Path], bytes] | None = None) -> Any:
 
 def sha256_of_values(values: Any) -> str:
     """The SHA-256 of values as JSON, whatever the order of their keys."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return _digest(json.dumps(values, sort_keys=True).encode())
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -227,7 +228,7 @@ def write_listed(path: Path, content: bytes) -> None:
     """Write a file and list it in the manifest of its folder. Raises UserError: the manifest is
     damaged."""
     listed = _read(path.parent, is_new=True)
-    digest = hashlib.sha256(content).hexdigest()
+    digest = _digest(content)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
         _write(path.parent, {**listed, path.name: [digest, *listed.get(path.name, [])]})
@@ -279,20 +280,34 @@ class ListedFiles:
         """The content of a file. Another process may replace the file meanwhile. Raises UserError:
         the file or the manifest cannot be read, the file has changed since it was listed, or it is
         a link that leads out of the folder."""
+        return self._verify(name, read_regular, _digest)
+
+    def sha256(self, name: str) -> str:
+        """The SHA-256 of a file, which is hashed if it was not read yet. Raises UserError as
+        `read`."""
+        if name not in self._sha256:
+            self._verify(name, sha256_of, str)
+        return self._sha256[name]
+
+    def _verify(
+        self, name: str, read: Callable[[Path], ContentT], digest: Callable[[ContentT], str]
+    ) -> ContentT:
         path = self._check_link(name)
         while True:
             listed = self.listed
             try:
-                content = read_regular(path)
+                content = read(path)
             except OSError as error:
-                raise _unreadable(path, error) from None
-            sha256 = hashlib.sha256(content).hexdigest()
+                raise UserError(f"{path}: cannot be read ({error.strerror}); {_ADVICE}") from None
+            sha256 = digest(content)
             if sha256 in listed.get(name, [sha256]):
                 self._sha256[name] = sha256
                 return content
             self.listed = _read(self.folder)
             if listed == self.listed:  # else the file was replaced between the two reads
-                raise _damaged(path)
+                raise UserError(
+                    f"{path}: damaged: not the content that {MANIFEST} lists; {_ADVICE}"
+                )
 
     def _check_link(self, name: str) -> Path:
         path = self.folder / name
@@ -312,46 +327,21 @@ class ListedFiles:
         except Exception:  # of any bytes
             raise UserError(f"{self.folder / name}: not a JSON object; {_ADVICE}") from None
 
-    def sha256(self, name: str) -> str:
-        """The SHA-256 of a file, which is read if it was not yet. Raises UserError as `read`."""
-        if name not in self._sha256:
-            self.read(name)
-        return self._sha256[name]
-
-
-def read_listed(path: Path) -> tuple[bytes, str]:
-    """The content of a file, and its SHA-256. Raises UserError as `ListedFiles.read`."""
-    files = ListedFiles(path.parent)
-    return files.read(path.name), files.sha256(path.name)
-
 
 def write_listed_json(path: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON object, as `write_listed`."""
     write_listed(path, f"{json.dumps(values, indent=2, ensure_ascii=False)}\n".encode())
 
 
-def read_listed_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object. Raises UserError as `ListedFiles.read_json`."""
-    return ListedFiles(path.parent).read_json(path.name)
-
-
 def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:
     """Check the listed files whose names begin with `prefix`, and return their SHA-256 by name.
-    Raises UserError as `read_listed`."""
-    listed = _read(folder)
-    digests = {}
-    for name, expected in listed.items():
-        if not name.startswith(prefix):
-            continue
-        try:
-            digests[name] = sha256_of(folder / name)
-        except OSError as error:
-            raise _unreadable(folder / name, error) from None
-        if digests[name] not in expected:
-            if listed != _read(folder):  # it has just been replaced
-                return check_files(folder, prefix=prefix)
-            raise _damaged(folder / name)
-    return digests
+    Raises UserError as `ListedFiles.read`."""
+    files = ListedFiles(folder)
+    return {name: files.sha256(name) for name in files.listed if name.startswith(prefix)}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
@@ -359,11 +349,9 @@ def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
     if is_new and not (folder / MANIFEST).exists():
         return {}
     listed = read_json(folder / MANIFEST)
-    is_manifest = isinstance(listed, dict)
-    is_manifest = is_manifest and all(isinstance(each, list) for each in listed.values())
-    if not is_manifest:
-        raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
-    return dict(listed)
+    if isinstance(listed, dict) and all(isinstance(each, list) for each in listed.values()):
+        return listed
+    raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
 
 
 def _write(folder: Path, listed: Mapping[str, list[str]]) -> None:
@@ -373,11 +361,3 @@ def _write(folder: Path, listed: Mapping[str, list[str]]) -> None:
         os.fsync(handle)  # in case of a power failure, before the file that it lists is renamed
     finally:
         os.close(handle)
-
-
-def _unreadable(path: Path, error: OSError) -> UserError:
-    return UserError(f"{path}: cannot be read ({error.strerror}); {_ADVICE}")
-
-
-def _damaged(path: Path) -> UserError:
-    return UserError(f"{path}: damaged: not the content that {MANIFEST} lists; {_ADVICE}")

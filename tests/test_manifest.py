@@ -11,20 +11,28 @@ from seq2seq_attn import files
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import (
     MANIFEST,
+    ListedFiles,
     check_files,
     list_files,
-    read_listed,
     remove_listed,
     write_listed,
 )
+
+
+def read_listed(path: Path) -> bytes:
+    return ListedFiles(path.parent).read(path.name)
+
+
+def check_folder(path: Path) -> None:
+    check_files(path.parent)
 
 
 def test_files_come_back_and_are_listed_beside_those_before(tmp_path):
     path = tmp_path / "folder" / "a"
     for content in (b"one", b"two", b""):
         write_listed(path, content)
-        assert read_listed(path)[0] == content
-    assert check_files(path.parent) == {"a": read_listed(path)[1]}
+        assert read_listed(path) == content
+    assert check_files(path.parent) == {"a": files.sha256_of(path)}
     assert {one.name for one in path.parent.iterdir()} == {"a", MANIFEST}
     path.with_name("b").write_bytes(b"2")
     list_files(path.parent, [path.with_name("b")])
@@ -44,7 +52,7 @@ def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path):
         damaged[number // 8] ^= 1 << number % 8
         path.write_bytes(damaged)
         with suppress(UserError):
-            assert read_listed(tmp_path / "file")[0] == b"content"
+            assert read_listed(tmp_path / "file") == b"content"
 
 
 @pytest.mark.parametrize(
@@ -53,13 +61,9 @@ def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path):
 def test_a_foreign_manifest_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / MANIFEST).write_text(text)
-    for read in (
-        read_listed,
-        lambda path: check_files(path.parent),
-        lambda path: write_listed(path, b""),
-    ):
+    for use in (read_listed, check_folder, remove_listed):
         with pytest.raises(UserError, match=rf"{tmp_path / MANIFEST}: ") as caught:
-            read(tmp_path / "file")
+            use(tmp_path / "file")
         assert "\n" not in str(caught.value)
 
 
@@ -68,7 +72,7 @@ def test_a_file_that_is_missing_or_no_file_is_named(tmp_path):
     write_listed(path, b"content")
     path.unlink()
     for _ in ("missing", "a pipe"):
-        for read in (read_listed, lambda path: check_files(path.parent)):
+        for read in (read_listed, check_folder):
             with pytest.raises(UserError, match=str(path)):
                 read(path)
         os.mkfifo(path) if not path.exists() else None
@@ -96,9 +100,9 @@ def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(tmp_path, monkey
                 write_listed(path, str(number).encode())
             except KeyboardInterrupt:
                 pass
-        assert read_listed(path)[0] in (b"0", str(number).encode())
+        assert read_listed(path) in (b"0", str(number).encode())
     write_listed(path, b"4")
-    assert read_listed(path)[0] == b"4"
+    assert read_listed(path) == b"4"
     assert check_files(tmp_path).keys() == {"file"}
 
 
@@ -150,7 +154,7 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(tmp_path, m
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "read_regular", overtaken)
-        assert read_listed(path)[0] == b"new"
+        assert read_listed(path) == b"new"
     hashed = files.sha256_of
 
     def hash_overtaken(path: Path) -> str:
@@ -159,4 +163,4 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(tmp_path, m
         return hashed(path)
 
     monkeypatch.setattr(files, "sha256_of", hash_overtaken)
-    assert check_files(tmp_path) == {"file": read_listed(path)[1]}
+    assert check_files(tmp_path) == {"file": files.sha256_of(path)}

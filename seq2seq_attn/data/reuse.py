@@ -17,7 +17,7 @@ from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, split_path
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import ListedFiles, check_files, read_listed_json
+from seq2seq_attn.files import ListedFiles, check_files
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.vocab import Vocab
@@ -74,7 +74,7 @@ def reuse_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     key = "train" if vocab_dir == data.vocab_from else "mixed"
     return {
         **files,
-        "mix": {"weight": data.mix, "text": read_listed_json(vocab_dir / RUN_CORPUS)[key]},
+        "mix": {"weight": data.mix, "text": ListedFiles(vocab_dir).read_json(RUN_CORPUS)[key]},
     }
 
 

@@ -15,13 +15,7 @@ from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.files import (
-    read_listed,
-    read_listed_json,
-    remove_listed,
-    write_listed,
-    write_listed_json,
-)
+from seq2seq_attn.files import ListedFiles, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
@@ -135,9 +129,10 @@ def _find_saved(
     paths = [folder / name for folder in folders if folder is not None]
     paths = [path for path in paths if path.exists()]
     for path in paths:
+        files = ListedFiles(path.parent)
         try:
-            note = read_listed_json(path.with_suffix(".json"))
-            lines = read_listed(path)[0].decode().split("\n")[:-1]
+            note = files.read_json(path.with_suffix(".json").name)
+            lines = files.read(path.name).decode().split("\n")[:-1]
             counts = LineCounts(*(note[field] for field in LineCounts._fields))
         except Exception:  # missing or damaged
             continue

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import MANIFEST, check_files, read_json, read_listed_json
+from seq2seq_attn.files import MANIFEST, ListedFiles, check_files, read_json
 from seq2seq_attn.run import Run
 from seq2seq_attn.run.hub import HUB, open_hub
 
@@ -74,7 +74,7 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
         model_name=run.path.name,
         eval_results=results or None,
     )
-    finished = read_listed_json(run.path / "finished.json")
+    finished = ListedFiles(run.path).read_json("finished.json")
     environment = run.environment or {}
     git = environment.get("git") or {}
     return _TEMPLATE.format(

@@ -13,7 +13,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export.model_graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
-from seq2seq_attn.files import read_listed, write_text
+from seq2seq_attn.files import ListedFiles, write_text
 from seq2seq_attn.report.template import fill_page
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
@@ -93,9 +93,10 @@ def _accuracy(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> list[dic
     each run translated as the reference. Empty unless `evaluate` has saved the translations of all
     runs."""
     try:
-        saved = [read_listed(run.hyps_dir / "test.txt")[0].decode().splitlines() for run in runs]
+        contents = [ListedFiles(run.hyps_dir).read("test.txt") for run in runs]
     except UserError:
         return []
+    saved = [content.decode().splitlines() for content in contents]
     if not pairs or any(len(lines) != len(pairs) for lines in saved):
         return []
     lengths = np.array([len(source.split()) for source, _ in pairs])

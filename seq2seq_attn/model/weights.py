@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_listed, write_listed
+from seq2seq_attn.files import ListedFiles, write_listed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,23 +54,20 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
     write_listed(path, save(separate, {_VALUES: json.dumps(values)}))
 
 
-def read_tensors(path: Path) -> Saved:
-    """Read what `write_tensors` wrote, from one open file.
+def read_tensors(path: Path, files: ListedFiles | None = None) -> Saved:
+    """Read what `write_tensors` wrote; `files` are the folder's, if they are open.
 
     Raises:
         UserError: the file cannot be read, is damaged, or is another kind of file.
     """
-    return parse_tensors(path, *read_listed(path))
-
-
-def parse_tensors(path: Path, content: bytes, sha256: str) -> Saved:
-    """The tensors and values in the content of a file. Raises UserError as `read_tensors`."""
     from safetensors.torch import load
 
+    files = files or ListedFiles(path.parent)
+    content = files.read(path.name)
     try:
         header_size = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
-        return Saved(load(content), dict(json.loads(metadata[_VALUES])), sha256)
+        return Saved(load(content), dict(json.loads(metadata[_VALUES])), files.sha256(path.name))
     except Exception as error:  # a file of another kind can raise anything
         reason = " ".join(str(error).split())
         raise UserError(

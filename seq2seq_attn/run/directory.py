@@ -25,7 +25,7 @@ from seq2seq_attn.files import (
     write_listed,
     write_listed_json,
 )
-from seq2seq_attn.model.weights import Saved, parse_tensors, write_tensors
+from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
 from seq2seq_attn.run.history import Validation, parse_validations
 from seq2seq_attn.run.hub import HUB, download
 from seq2seq_attn.run.sets import SetText, read_set, write_sets
@@ -280,11 +280,7 @@ class Run:
                 f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir "
                 f"{self.path}`"
             )
-        return self._read_tensors(_MODEL)
-
-    def _read_tensors(self, name: str) -> Saved:
-        content = self._files.read(name)
-        return parse_tensors(self.path / name, content, self._files.sha256(name))
+        return read_tensors(self.model_path, self._files)
 
     def load_model(self, config: ModelConfig) -> tuple[Seq2Seq, ModelInfo]:
         """The best model, on the CPU. Sizes that do not match the configuration are rejected before
