@@ -33,6 +33,7 @@ from seq2seq_attn.runtime.memory import (
     paused_collector,
     suggest_smaller_batch,
 )
+from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.lines import count_lines, warn_about_tabs
 from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.translate.load import load
@@ -81,7 +82,7 @@ def translate_lines(
         translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
     keep_attention = format == "json" or bool(files)
-    options = translator.search_options(search)
+    options = find_search(translator.search, search)[1]
     warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         chunks: Iterable[list[str]] = [_join_sources(texts, translator)]

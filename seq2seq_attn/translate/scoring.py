@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import torch
 
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.translate.segments import (
@@ -27,12 +29,14 @@ from seq2seq_attn.translate.segments import (
     empty_translation,
     map_in_batches,
 )
-from seq2seq_attn.translate.text_model import TextModel
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+
+if TYPE_CHECKING:
+    from seq2seq_attn.translate.translator import Translator
 
 
 def force_decode(
-    text_model: TextModel,
+    translator: Translator,
     sources: Iterable[str],
     targets: Iterable[str],
     *,
@@ -60,51 +64,51 @@ def force_decode(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for "
             "each source"
         )
-    if not isinstance(text_model.model, Seq2Seq):
+    if not isinstance(translator.model, Seq2Seq):
         raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
-    batch_size = text_model.search_options({"batch_size": batch_size}).batch_size
+    batch_size = find_search(translator.search, {"batch_size": batch_size})[1].batch_size
     rest = iter(targets)
     decoded = (
-        _decode_chunk(text_model, chunk, list(islice(rest, len(chunk))), batch_size)
+        _decode_chunk(translator, chunk, list(islice(rest, len(chunk))), batch_size)
         for chunk in chunks(sources)
     )
     return chain.from_iterable(decoded)
 
 
 def _decode_chunk(
-    text_model: TextModel, sources: Sequence[str], targets: Sequence[str], batch_size: int
+    translator: Translator, sources: Sequence[str], targets: Sequence[str], batch_size: int
 ) -> Iterator[Translation]:
     tokenized = zip(
         sources,
-        text_model.source_tokenizer.tokenize_many(sources),
-        text_model.target_tokenizer.tokenize_many(targets),
+        translator.source_tokenizer.tokenize_many(sources),
+        translator.target_tokenizer.tokenize_many(targets),
         strict=True,
     )
     pairs = []
     for line, source, target in tokenized:
-        pairs.append(Segment(line, source, text_model.source_vocab.ids_of(source), target))
+        pairs.append(Segment(line, source, translator.source_vocab.ids_of(source), target))
     real = [pair for pair in pairs if pair.source]
     lengths = [max(len(pair.source), len(pair.target)) for pair in real]
-    decoded = iter(map_in_batches(partial(_decode_batch, text_model), real, lengths, batch_size))
+    decoded = iter(map_in_batches(partial(_decode_batch, translator), real, lengths, batch_size))
     for pair, text in zip(pairs, targets, strict=True):
         if pair.source:
             yield replace(next(decoded), text=one_line(text))
         else:
-            yield empty_translation(text_model.has_attention)
+            yield empty_translation(translator.has_attention)
 
 
 @torch.inference_mode()
-def _decode_batch(text_model: TextModel, pairs: Sequence[Segment]) -> list[Translation]:
+def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Translation]:
     """The pairs as translations without text."""
-    model = text_model.model
+    model = translator.model
     assert isinstance(model, Seq2Seq)
     batch = collate(
         [pair.ids for pair in pairs],
-        [text_model.target_vocab.ids_of(pair.target) for pair in pairs],
+        [translator.target_vocab.ids_of(pair.target) for pair in pairs],
         range(len(pairs)),
-        extended=text_model.extend(pairs),
-        vectors=text_model.read_vectors(pairs),
-    ).to(text_model.device)
+        extended=translator.extend(pairs),
+        vectors=translator.read_vectors(pairs),
+    ).to(translator.device)
     outputs = model(batch)
     is_padding_TB = batch.tgt_out_BT.t() == PAD
     log_probs_TB = model.output.target_log_probs(outputs).float().view(is_padding_TB.shape)
@@ -122,13 +126,13 @@ def _decode_batch(text_model: TextModel, pairs: Sequence[Segment]) -> list[Trans
             Translation(
                 text="",
                 tokens=[*pair.target],
-                score=log_prob / (num_tokens + 1) ** text_model.search.length_penalty,
+                score=log_prob / (num_tokens + 1) ** translator.search.length_penalty,
                 log_prob=log_prob,
                 source_tokens=[*pair.source, EOS_TOKEN],
                 attention=attention,
                 is_finished=True,
                 heaviest=heaviest,
-                unknown=text_model.find_unknown(pair),
+                unknown=translator.find_unknown(pair),
             )
         )
     return translations

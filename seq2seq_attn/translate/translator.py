@@ -37,7 +37,10 @@ from seq2seq_attn.search.base import (
     find_search,
 )
 from seq2seq_attn.search.steps import Ensemble, step_model
-from seq2seq_attn.text.vocab import UNK
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.source import Source
+from seq2seq_attn.text.tokenizers.vectors import FloatArray
+from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.segments import (
     Segment,
@@ -47,7 +50,6 @@ from seq2seq_attn.translate.segments import (
     join_n_best,
     map_in_batches,
 )
-from seq2seq_attn.translate.text_model import TextModel
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
 
 
@@ -60,7 +62,7 @@ class _Plan(NamedTuple):
     keep_attention: bool
 
 
-class Translator(TextModel):
+class Translator:
     """Translates strings. It is not thread-safe: give each thread its own."""
 
     def __init__(
@@ -83,7 +85,18 @@ class Translator(TextModel):
             precision: as in `load`.
             load_run: `load`, for scorers that read another run.
         """
-        super().__init__(model, text, config.search, device)
+        self.model = model
+        self.source_tokenizer: Source = text.source_tokenizer
+        self.target_tokenizer: Tokenizer = text.target_tokenizer
+        self.source_vocab: Vocab = text.source_vocab
+        self.target_vocab: Vocab = text.target_vocab
+        self.search = config.search
+        self.device = device
+        self.has_attention = model.has_attention
+        """whether translations come with attention over source positions; not with a fixed vector,
+        for example"""
+        self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
+        """whether source tokens outside the target vocabulary may be copied"""
         self._precision = translation_precision(precision, device)
         self._load_run = load_run
         self.infos: Sequence[ModelInfo] = ()
@@ -156,7 +169,7 @@ class Translator(TextModel):
                 "the run is a language model, which translates nothing by itself: name a run that "
                 "translates, and this one in search.scorers.fusion.run"
             )
-        search, values = find_search(self.search, options) if options else self._configured_search
+        search, values = find_search(self.search, options)
         if values.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use "
@@ -264,10 +277,34 @@ class Translator(TextModel):
             unknown=self.find_unknown(segment),
         )
 
-    @cached_property
-    def _configured_search(self) -> tuple[Search, SearchConfig]:
-        """The search of a call without options."""
-        return find_search(self.search)
+    def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:
+        """The ids of source and target in the extended vocabulary; None if no source tokens are
+        copied."""
+        if not self.copies_source:
+            return None
+        extended = []
+        for segment in segments:
+            spelled = self.target_tokenizer.spell_source(segment.source)
+            extended.append(extended_ids(spelled, segment.target, self.target_vocab))
+        return extended
+
+    def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
+        """For each segment the vectors at its positions, [positions, F], 0 where a token is of
+        text; None if all sources are texts. Raises UserError: a file has changed since it was
+        tokenized."""
+        if self.source_tokenizer.vector_size is None:
+            return None
+        return [self.source_tokenizer.vectors(segment.line, segment.source) for segment in segments]
+
+    def find_unknown(self, segment: Segment) -> tuple[int, ...]:
+        """The positions of source tokens outside the vocabulary. A vector is known whatever its
+        number."""
+        vectors = self.source_tokenizer.vector_positions(segment.source)
+        unknown = []
+        for position, token_id in enumerate(segment.ids):
+            if token_id == UNK and position not in vectors:
+                unknown.append(position)
+        return tuple(unknown)
 
     @cached_property
     def _steps(self) -> StepModel[Any]:
