@@ -51,7 +51,7 @@ def analyze_attention(
         overlaps.append(overlap_counts(written, expected))
     overlap_N4 = np.array(overlaps, dtype=np.int64)
     if translator is None or not translator.has_attention:
-        return AttentionStatistics(overlap_N4)
+        return AttentionStatistics(overlap_N4, np.zeros((len(overlaps), 5)))
     decoded = force_decode(translator, test_set.source, hypotheses, batch_size=batch_size)
     pairs = _with_words(decoded, test_set, languages, words, translator.source_tokenizer)
     counts = [attention_counts(*weights) for weights in word_weights(pairs)]

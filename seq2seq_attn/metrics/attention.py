@@ -19,7 +19,7 @@ attention of target position t.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -30,12 +30,11 @@ from seq2seq_attn.files import finite
 from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
-GoldPairs = Sequence[tuple[Weights, Sequence[Link]]]
-"""Of sentence pairs, the attention between the words that gold links are numbered in, [T, S], and
-these links."""
+GoldPair = tuple[Weights, Sequence[Link]]
+"""The attention between the words that gold links are numbered in, [T, S], and the links."""
+GoldPairs = Sequence[GoldPair]
 SHIFTS = (-1, 0, 1)
-"""target positions by which attention is shifted before it is compared with gold links
-(`shift_weights`)"""
+"""target positions by which attention is shifted before it is compared with gold links"""
 DROPPED_BELOW = 0.2
 """a source word with less attention than this from all target words together counts as dropped"""
 REPEATED_ABOVE = 2.0
@@ -92,41 +91,37 @@ class AttentionStatistics:
 
     overlap_N4: npt.NDArray[np.int64]
     """`overlap_counts`"""
-    attention_N5: npt.NDArray[np.float64] | None = None
-    """`attention_counts`; None: no attention over source positions"""
+    attention_N5: npt.NDArray[np.float64]
+    """`attention_counts`; 0 without attention over source positions"""
     gold: GoldPairs | None = None
     """None: no attention over source positions, or no gold links"""
 
     def subset(self, indices: npt.NDArray[np.int64]) -> AttentionStatistics:
         """The counts of some of the sentence pairs (a bucket)."""
-        return AttentionStatistics(
-            self.overlap_N4[indices],
-            None if self.attention_N5 is None else self.attention_N5[indices],
-            None if self.gold is None else [self.gold[index] for index in indices.tolist()],
-        )
+        gold = None
+        if self.gold is not None:
+            gold = [self.gold[index] for index in indices.tolist()]
+        return AttentionStatistics(self.overlap_N4[indices], self.attention_N5[indices], gold)
 
     def score(self) -> AttentionScore:
         """The values of all sentence pairs together."""
         missing, reference_words, excess, hypothesis_words = self.overlap_N4.sum(axis=0).tolist()
-        counts_N5 = np.zeros((1, 5)) if self.attention_N5 is None else self.attention_N5
-        entropy, tokens, dropped, repeated, source_words = counts_N5.sum(axis=0).tolist()
+        entropy, tokens, dropped, repeated, source_words = self.attention_N5.sum(axis=0).tolist()
         return AttentionScore(
             entropy=entropy / tokens if tokens else None,
             dropped=dropped / source_words if source_words else None,
             repeated=repeated / source_words if source_words else None,
             missing=missing / reference_words if reference_words else None,
             excess=excess / hypothesis_words if hypothesis_words else None,
-            gold={} if self.gold is None else score_shifts(self.gold),
+            gold=score_shifts(self.gold) if self.gold is not None else {},
         )
 
 
 def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
-    """The statistics of several sets as one; with attention and gold links if all sets have
-    them."""
+    """The statistics of several sets as one; with gold links if all sets have them."""
     overlap_N4 = np.concatenate([statistics.overlap_N4 for statistics in sets])
-    counts = [statistics.attention_N5 for statistics in sets if statistics.attention_N5 is not None]
-    attention_N5 = np.concatenate(counts) if len(counts) == len(sets) else None
-    gold: list[tuple[Weights, Sequence[Link]]] = []
+    attention_N5 = np.concatenate([statistics.attention_N5 for statistics in sets])
+    gold: list[GoldPair] = []
     for statistics in sets:
         if statistics.gold is None:
             return AttentionStatistics(overlap_N4, attention_N5)
@@ -134,7 +129,9 @@ def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
     return AttentionStatistics(overlap_N4, attention_N5, gold)
 
 
-def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[float, ...]:
+def attention_counts(
+    weights_TS: Weights, word_weights_TS: Weights
+) -> tuple[float, int, int, int, int]:
     """Counts of one pair: summed entropies in nats, target tokens, dropped source words, repeated
     source words, all source words.
 
@@ -145,13 +142,10 @@ def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[flo
     weights_TS = weights_TS.astype(np.float64)
     entropies_T = -np.sum(weights_TS * np.log(np.where(weights_TS > 0, weights_TS, 1.0)), axis=1)
     received_S = word_weights_TS.astype(np.float64).sum(axis=0)
-    return (
-        float(entropies_T.sum()),
-        float(len(weights_TS)),
-        float((received_S < DROPPED_BELOW).sum()),
-        float((received_S > REPEATED_ABOVE).sum()),
-        float(len(received_S)),
-    )
+    num_dropped = int(np.sum(received_S < DROPPED_BELOW))
+    num_repeated = int(np.sum(received_S > REPEATED_ABOVE))
+    entropy = float(entropies_T.sum())
+    return entropy, len(weights_TS), num_dropped, num_repeated, len(received_S)
 
 
 def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, ...]:
@@ -167,15 +161,6 @@ def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple
 
 def _count_words(tokens: Sequence[str]) -> Counter[str]:
     return Counter(token.lower() for token in tokens if any(map(str.isalnum, token)))
-
-
-def shift_weights(weights_TS: Weights, shift: int) -> Weights:
-    """The weights that target position t had `shift` steps later (negative: earlier). Positions
-    without such a step get a row of zeros."""
-    shifted_TS = np.zeros_like(weights_TS)
-    for target in range(max(0, -shift), min(len(weights_TS), len(weights_TS) - shift)):
-        shifted_TS[target] = weights_TS[target + shift]
-    return shifted_TS
 
 
 def words_from_tokens(
@@ -210,33 +195,31 @@ def words_from_tokens(
     return np.asarray(averaging @ weights_TS.astype(np.float64) @ source_shares)
 
 
-def score_attention(
-    weights: Sequence[Weights], sure: Sequence[Iterable[Link]], *, shift: int = 0
-) -> AlignmentScore:
+def score_attention(pairs: GoldPairs, *, shift: int = 0) -> AlignmentScore:
     """One link for each target position, to the source position with the largest weight, and the
-    weights themselves against gold links, all of which are sure, after `shift_weights(..., shift)`.
+    weights themselves against gold links, all of which are sure. Target position t gets the weights
+    of the step `shift` later (negative: earlier).
 
-    `weights` must run over the tokens that the links are numbered in: without EOS on either side.
+    The weights must run over the tokens that the links are numbered in: without EOS on either side.
     Links of target positions that have no step `shift` later are left out, so a constant delay
     costs nothing. No predicted link: precision 0; nothing predicted and no gold link: no error.
-    Raises ValueError: lists of different lengths.
     """
     num_predicted = num_gold = num_common = 0
     masses: list[float] = []
-    for weights_TS, links in zip(weights, sure, strict=True):
-        shifted_TS = shift_weights(weights_TS, shift)
+    for weights_TS, links in pairs:
+        steps = range(len(weights_TS))
         predicted = {}
-        for target, row_S in enumerate(shifted_TS):
-            if row_S.any():
-                predicted[target] = int(row_S.argmax())
+        for step, row_S in enumerate(weights_TS):
+            if step - shift in steps and row_S.any():
+                predicted[step] = int(row_S.argmax())
         gold: dict[int, set[int]] = {}
         for source, target in links:
-            if 0 <= target + shift < len(weights_TS):
-                gold.setdefault(target, set()).add(source)
-        for target, sources in gold.items():
-            masses.append(float(shifted_TS[target, sorted(sources)].sum()))
+            if target + shift in steps:
+                gold.setdefault(target + shift, set()).add(source)
+        for step, sources in gold.items():
+            masses.append(float(weights_TS[step, sorted(sources)].sum()))
             num_gold += len(sources)
-            num_common += predicted.get(target) in sources
+            num_common += predicted.get(step) in sources
         num_predicted += len(predicted)
     total = num_predicted + num_gold
     return AlignmentScore(
@@ -244,12 +227,10 @@ def score_attention(
         precision=num_common / num_predicted if num_predicted else 0.0,
         recall=num_common / num_gold if num_gold else 0.0,
         mass=float(np.mean(masses)) if masses else float("nan"),
-        num_pairs=len(weights),
+        num_pairs=len(pairs),
     )
 
 
 def score_shifts(pairs: GoldPairs) -> dict[int, AlignmentScore]:
     """`score_attention` for each of `SHIFTS`."""
-    weights = [weights_TS for weights_TS, _ in pairs]
-    links = [pair_links for _, pair_links in pairs]
-    return {shift: score_attention(weights, links, shift=shift) for shift in SHIFTS}
+    return {shift: score_attention(pairs, shift=shift) for shift in SHIFTS}

@@ -82,7 +82,10 @@ class CorpusStatistics:
         return bool((self.rows_ND[:, 1] >= _MAX_ORDER).mean() < MIN_LONG)
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
-        """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""
+        """The scores of R sums of rows at once, in the precision of `sums_RD`'s type; float64 for
+        integers."""
+        if sums_RD.dtype == np.int64:
+            sums_RD = sums_RD.astype(np.float64)
         return _FORMULAS[METRICS[self.name].kind](sums_RD)
 
 
@@ -171,74 +174,62 @@ def bleu_tokenizer(language: str) -> str:
     return "13a" if separates_words(code) else "char"
 
 
-def _bleu_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+def _bleu_from_sums(sums_RD: FloatArray) -> FloatArray:
     """BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
 
     A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to
     4-grams].
     """
-    lengths = sums_RD[:, :2].astype(np.float64)
+    hypothesis_R = sums_RD[:, 0].astype(np.float64)
+    reference_R = sums_RD[:, 1].astype(np.float64)
     matches = sums_RD[:, 2 : 2 + _MAX_ORDER]
     totals = sums_RD[:, 2 + _MAX_ORDER :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        brevity = np.where(
-            lengths[:, 0] < lengths[:, 1], np.exp(1 - lengths[:, 1] / lengths[:, 0]), 1.0
-        )
-        log_sum = np.zeros(len(sums_RD))
-        smoothing = np.ones(len(sums_RD))
-        for order in range(_MAX_ORDER):
-            has_no_match = matches[:, order] == 0
-            smoothing = np.where(has_no_match, 2 * smoothing, smoothing)
-            smoothed = 100.0 / (smoothing.astype(sums_RD.dtype) * totals[:, order])
-            precisions = np.where(
-                has_no_match, smoothed, 100.0 * matches[:, order] / totals[:, order]
-            )
-            log_sum += np.log(precisions.astype(np.float64))
-        scores = brevity * np.exp(log_sum / _MAX_ORDER)
+        brevity_R = np.exp(np.minimum(1 - reference_R / hypothesis_R, 0.0))
+        has_no_match = matches == 0
+        # each order without a match counts half of the one before
+        smoothing = (2 ** np.cumsum(has_no_match, axis=1)).astype(sums_RD.dtype)
+        smoothed = 100.0 / (smoothing * totals)
+        precisions = np.where(has_no_match, smoothed, 100.0 * matches / totals)
+        log_sum_R = _sum_orders(np.log(precisions.astype(np.float64)))
+        scores_R = brevity_R * np.exp(log_sum_R / _MAX_ORDER)
     # No match at all, or an order with no n-gram (every order must exist): 0, as in sacreBLEU.
-    return np.where(matches.any(axis=1) & totals.all(axis=1), scores, 0.0)
+    return np.where(matches.any(axis=1) & totals.all(axis=1), scores_R, 0.0)
 
 
-def _chrf_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+def _chrf_from_sums(sums_RD: FloatArray) -> FloatArray:
     """chrF2 (Popović 2015) as sacreBLEU computes it; a row: [hypothesis's, reference's, matching
     n-grams] per order."""
-    dtype = _float_type(sums_RD)
     hypothesis, reference, matching = np.moveaxis(sums_RD.reshape(-1, _NUM_CHRF_ORDERS, 3), 2, 0)
     is_counted = (hypothesis > 0) & (reference > 0)
     # orders that are not counted: 0 / 1
     matching = np.where(is_counted, matching, 0)
-    precisions = (matching / np.where(is_counted, hypothesis, 1)).astype(dtype)
-    recalls = (matching / np.where(is_counted, reference, 1)).astype(dtype)
-    precision = np.zeros(len(sums_RD), dtype)
-    recall = np.zeros(len(sums_RD), dtype)
-    # not a sum over the axis, which rounds otherwise than sacreBLEU
-    for order in range(_NUM_CHRF_ORDERS):
-        precision += precisions[:, order]
-        recall += recalls[:, order]
-    num_orders = np.maximum(is_counted.sum(axis=1), 1).astype(dtype)
-    precision /= num_orders
-    recall /= num_orders
+    num_orders_R = np.maximum(is_counted.sum(axis=1), 1).astype(sums_RD.dtype)
+    precision_R = _sum_orders(matching / np.where(is_counted, hypothesis, 1)) / num_orders_R
+    recall_R = _sum_orders(matching / np.where(is_counted, reference, 1)) / num_orders_R
     factor = _CHRF_BETA**2
-    denominator = factor * precision + recall
-    scores = (1 + factor) * precision * recall / np.where(denominator > 0, denominator, 1)
-    return np.asarray(100 * scores)
+    denominator_R = factor * precision_R + recall_R
+    divisor_R = np.where(denominator_R > 0, denominator_R, 1)
+    return np.asarray(100 * ((1 + factor) * precision_R * recall_R / divisor_R))
 
 
-def _rate_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+def _sum_orders(values: FloatArray) -> FloatArray:
+    """The sum over the columns from left to right, as sacreBLEU rounds it; `sum` rounds
+    otherwise."""
+    return np.asarray(np.cumsum(values, axis=1)[:, -1])
+
+
+def _rate_from_sums(sums_RD: FloatArray) -> FloatArray:
     """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they
     are counted in]."""
     counts_R = sums_RD[:, 0]
     totals_R = sums_RD[:, 1]
-    without_total_R = np.where(counts_R > 0, 1.0, 0.0)
-    ratios = np.where(totals_R > 0, counts_R / np.where(totals_R > 0, totals_R, 1), without_total_R)
-    return np.asarray(100 * ratios.astype(_float_type(sums_RD)))
+    has_total = totals_R > 0
+    ratios_R = np.where(has_total, counts_R / np.where(has_total, totals_R, 1), counts_R > 0)
+    return np.asarray(100 * ratios_R)
 
 
-def _float_type(sums_RD: npt.NDArray[Any]) -> np.dtype[Any]:
-    return sums_RD.dtype if np.issubdtype(sums_RD.dtype, np.floating) else np.dtype(np.float64)
-
-
-_FORMULAS: dict[str, Callable[[npt.NDArray[Any]], FloatArray]] = {
+_FORMULAS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "BLEU": _bleu_from_sums,
     "CHRF": _chrf_from_sums,
     "TER": _rate_from_sums,

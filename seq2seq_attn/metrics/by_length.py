@@ -89,11 +89,10 @@ def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 
     """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their
     smaller neighbor."""
     buckets = []
-    for lower, upper in zip([0, *edges], [*edges, None], strict=True):
-        is_inside = lengths >= lower
-        if upper is not None:
-            is_inside &= lengths < upper
-        buckets.append(Bucket(lower, upper, np.flatnonzero(is_inside)))
+    numbers = np.digitize(lengths, edges)
+    bounds = zip([0, *edges], [*edges, None], strict=True)
+    for number, (lower, upper) in enumerate(bounds):
+        buckets.append(Bucket(lower, upper, np.flatnonzero(numbers == number)))
     while len(buckets) > 1:
         sizes = [len(bucket) for bucket in buckets]
         thin = sizes.index(min(sizes))

@@ -110,8 +110,6 @@ class BootstrapSamples:
     @cached_property
     def means_R(self) -> FloatArray:
         """The mean over the runs in each resample."""
-        if len(self.samples) == 1:
-            return self.samples[0]
         return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
 
 
@@ -166,7 +164,7 @@ def mean_difference(
     scores.
     """
     difference = _rounded(arm.mean - baseline.mean)
-    differences_R = arm.means_R.astype(np.float64) - baseline.means_R.astype(np.float64)
+    differences_R = arm.means_R - baseline.means_R
     interval = percentile_interval(difference, differences_R)
     p_value = None
     if len(arm.runs[0]) >= MIN_PAIRS:
@@ -188,8 +186,7 @@ def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interva
     is_error_rate = METRICS[baseline.runs[0].name].is_lower_better
     if is_error_rate or baseline.mean == 0 or not baseline.means_R.all():
         return None
-    ratios = arm.means_R.astype(np.float64) / baseline.means_R.astype(np.float64)
-    return percentile_interval(arm.mean / baseline.mean, ratios)
+    return percentile_interval(arm.mean / baseline.mean, arm.means_R / baseline.means_R)
 
 
 def paired_randomization(

@@ -70,17 +70,17 @@ def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
     """One row per test set: each arm's score and interval; with two arms also difference and p."""
     rows = []
     for scores in sets:
-        cells = _score_cells(scores.whole.scores[metric], with_kept=False)
+        cells = _score_cells(scores.whole.scores[metric])
         rows.append([scores.name, f"{scores.num_pairs:,}", *cells])
-    return Table([METRICS[metric].title, "n", *_headers(sets[0], with_kept=False)], rows)
+    return Table([METRICS[metric].title, "n", *_headers(sets[0])], rows)
 
 
 def score_table(scores: SetScores) -> Table:
     """One row per metric: each arm's score and interval; with two arms also difference and p."""
     rows = []
     for metric, arm_scores in scores.whole.scores.items():
-        rows.append([METRICS[metric].title, *_score_cells(arm_scores, with_kept=False)])
-    return Table(["measure", *_headers(scores, with_kept=False)], rows)
+        rows.append([METRICS[metric].title, *_score_cells(arm_scores)])
+    return Table(["measure", *_headers(scores)], rows)
 
 
 def seeds_table(scores: SetScores) -> Table:
@@ -101,11 +101,18 @@ def length_table(scores: SetScores, metric: str) -> Table:
     """One row per bucket, and one for the whole set if there are several: n, each arm's score and
     interval; with two arms also difference, p and the share of the first arm's score that the
     second keeps."""
+    header = [scores.unit, "n", *_headers(scores)]
+    is_pair = len(scores.arms) == 2
+    if is_pair:
+        header.append("kept")
     rows = []
     for label, row in _labelled_rows(scores):
-        cells = _score_cells(row.scores[metric], with_kept=True)
-        rows.append([label, f"{len(row.bucket):,}", *cells])
-    return Table([scores.unit, "n", *_headers(scores, with_kept=True)], rows)
+        arm_scores = row.scores[metric]
+        cells = [label, f"{len(row.bucket):,}", *_score_cells(arm_scores)]
+        if is_pair:
+            cells.append(_kept_cell(arm_scores[1]))
+        rows.append(cells)
+    return Table(header, rows)
 
 
 def comparison_table(scores: SetScores, metric: str) -> Table:
@@ -113,8 +120,10 @@ def comparison_table(scores: SetScores, metric: str) -> Table:
     the share kept. For three arms and more, where `length_table` has no room for them."""
     rows = []
     for label, row in _labelled_rows(scores):
-        compared = [_comparison_cells(score, with_kept=True) for score in row.scores[metric][1:]]
-        rows.append([label, *("  ".join(cells) for cells in compared)])
+        cells = [label]
+        for score in row.scores[metric][1:]:
+            cells.append("  ".join([*_comparison_cells(score), _kept_cell(score)]))
+        rows.append(cells)
     headers = [f"{arm.name}: difference, p, kept" for arm in scores.arms[1:]]
     return Table([scores.unit, *headers], rows)
 
@@ -128,42 +137,37 @@ def _labelled_rows(scores: SetScores) -> list[tuple[str, BucketScores]]:
     return rows
 
 
-def _headers(scores: SetScores, *, with_kept: bool) -> list[str]:
+def _headers(scores: SetScores) -> list[str]:
     headers = [arm.name for arm in scores.arms]
     if len(headers) == 2:
         headers += ["difference", "p"]
-        if with_kept:
-            headers.append("kept")
     return headers
 
 
-def _score_cells(scores: Sequence[ArmScore], *, with_kept: bool) -> list[str]:
+def _score_cells(scores: Sequence[ArmScore]) -> list[str]:
     cells = []
     for score in scores:
         spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
         cells.append(score.interval.to_text(unit=spread))
     if len(scores) == 2:
-        cells += _comparison_cells(scores[1], with_kept=with_kept)
+        cells += _comparison_cells(scores[1])
     return cells
 
 
-def _comparison_cells(score: ArmScore, *, with_kept: bool) -> list[str]:
-    """The difference to the first arm, p (`-` for few sentence pairs) and the share kept."""
+def _comparison_cells(score: ArmScore) -> list[str]:
+    """The difference to the first arm, and p (`-` for few sentence pairs)."""
     assert score.bootstrap is not None  # it is not the first arm
     difference = f"{score.bootstrap.difference:+.1f}"
     if difference in ("+0.0", "-0.0"):
         difference = "0.0"
     p_value = score.bootstrap.p_value
     if p_value is None:
-        p_text = "-"
-    elif p_value < 0.001:
-        p_text = "<0.001"
-    else:
-        p_text = f"{p_value:.3f}"
-    if not with_kept:
-        return [difference, p_text]
-    kept = "-" if score.retention is None else score.retention.to_text(num_digits=2)
-    return [difference, p_text, kept]
+        return [difference, "-"]
+    return [difference, "<0.001" if p_value < 0.001 else f"{p_value:.3f}"]
+
+
+def _kept_cell(score: ArmScore) -> str:
+    return "-" if score.retention is None else score.retention.to_text(num_digits=2)
 
 
 def attention_table(scores: SetScores) -> Table:

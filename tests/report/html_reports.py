@@ -68,7 +68,7 @@ def made_up_analysis(
         [overlap_counts(*map(str.split, pair)) for pair in zip(lines, one.references, strict=True)]
     )
     if draw is None:
-        return AttentionStatistics(overlap_N4)
+        return AttentionStatistics(overlap_N4, np.zeros((len(lines), 5)))
     shapes = [
         (len(target.split()), len(source.split()))
         for source, target in zip(one.source, one.references, strict=True)

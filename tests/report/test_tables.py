@@ -84,7 +84,7 @@ def make_statistics(seed: int, *, with_attention: bool = True) -> AttentionStati
     words = draw.integers(5, 9, size=(150, 4))
     words[:, [0, 2]] = draw.integers(0, 5, size=(150, 2))
     if not with_attention:
-        return AttentionStatistics(words)
+        return AttentionStatistics(words, np.zeros((150, 5)))
     weights = [draw.dirichlet([0.3] * 4, size=3) for _ in range(150)]
     gold = [(weights_TS, ((0, 0), (2, 1), (3, 2))) for weights_TS in weights]
     return AttentionStatistics(words, draw.random((150, 5)) + np.array([0, 3, 0, 0, 5]), gold)
