@@ -58,20 +58,16 @@ class Chunk(NamedTuple):
 class TokenizedSide(NamedTuple):
     """One side of a chunk."""
 
-    tokens: bytes
-    """the tokens of the kept pairs, a line for each"""
+    lines: bytes
+    """the tokens of the kept pairs, a line for each token"""
     num_bytes: Lengths
-    """[kept pairs], size in `tokens`"""
+    """[kept pairs], size in `lines`"""
     types: Sequence[str]
-    """the distinct tokens of the kept pairs, in the order of their first occurrences"""
+    """the distinct tokens of all pairs, in the order of their first occurrences"""
     numbers: Numbers
-    """[tokens of the kept pairs], the index of each in `types`"""
+    """[tokens of all pairs], the index of each in `types`"""
     num_tokens: Lengths
-    """[kept pairs]"""
-    dropped: Counter[str]
-    """number of occurrences of each token in the pairs that are not kept"""
-    longest: int
-    """number of tokens of the longest line"""
+    """[P]"""
 
 
 class TokenizedChunk(NamedTuple):
@@ -150,23 +146,12 @@ def find_faults(
 
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
-    kept = list(compress(tokenized, keep_P.tolist()))
-    num_tokens = _lengths(kept)
-    tokens = list(chain.from_iterable(kept))
-    lines = "\n".join([*tokens, ""]).encode("utf-8")
-    line_ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
-    ends = np.concatenate([[0], line_ends + 1])[np.cumsum(num_tokens)]
+    kept = compress(tokenized, keep_P.tolist())
+    lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
     types: defaultdict[str, int] = defaultdict(count().__next__)  # numbers in order of occurrence
-    numbers = np.fromiter(map(types.__getitem__, tokens), dtype=np.int32, count=len(tokens))
-    dropped = compress(tokenized, (~keep_P).tolist())
+    numbers = np.fromiter(map(types.__getitem__, chain.from_iterable(tokenized)), dtype=np.int32)
     return TokenizedSide(
-        tokens=lines,
-        num_bytes=np.diff(ends, prepend=0),
-        types=list(types),
-        numbers=numbers,
-        num_tokens=num_tokens,
-        dropped=Counter(chain.from_iterable(dropped)),
-        longest=max(map(len, tokenized), default=0),
+        b"".join(lines), _lengths(lines), list(types), numbers, _lengths(tokenized)
     )
 
 
@@ -210,7 +195,7 @@ class SplitBuilder:
         """Write a chunk's pairs, and count their tokens and faults."""
         keep = tokenized.keep_P.tolist()
         for side, lines, tokens in zip(self.sides, chunk[1:], tokenized.sides, strict=True):
-            side.add(compress(lines, keep), tokens)
+            side.add(compress(lines, keep), tokens, tokenized.keep_P)
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
         self._faults_F += tokenized.faults_FP.sum(axis=1)
@@ -261,10 +246,11 @@ class SideBuilder:
 
     def __init__(self, directory: Path, split: str, side: Side) -> None:
         self._numbers: dict[str, int] = {}
-        """a number for each distinct token of the kept pairs, in the order of first occurrence"""
-        self._counts = np.empty(0, dtype=np.int64)
+        """a number for each distinct token, in the order of first occurrence"""
+        self._num_read = np.empty(0, dtype=np.int64)
         """how often each of them occurs, by its number"""
-        self._dropped: Counter[str] = Counter()
+        self._num_kept = np.empty(0, dtype=np.int64)
+        """how often each of them occurs in the kept pairs"""
         self._longest = 0
         self._text_path = split_path(directory, split, side, "txt")
         self._ids_path = split_path(directory, split, side, "ids")
@@ -272,25 +258,32 @@ class SideBuilder:
         self._tokens = SequenceWriter(split_path(directory, split, side, "tokens"), np.uint8)
         self._ids = SequenceWriter(self._ids_path)
 
-    def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide) -> None:
+    def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide, keep_P: Bools) -> None:
         """Write the kept lines and their tokens, and the tokens' numbers where `write_ids` puts the
         ids; count the tokens of all lines."""
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
-        self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
+        self._tokens.add(np.frombuffer(tokenized.lines, dtype=np.uint8), tokenized.num_bytes)
         for token in tokenized.types:
             self._numbers.setdefault(token, len(self._numbers))
-        numbers = np.array([self._numbers[token] for token in tokenized.types], dtype=np.int32)
-        self._ids.add(numbers[tokenized.numbers], tokenized.num_tokens)
-        self._counts = np.pad(self._counts, (0, len(self._numbers) - len(self._counts)))
-        self._counts[numbers] += np.bincount(tokenized.numbers, minlength=len(numbers))
-        self._dropped.update(tokenized.dropped)
-        self._longest = max(self._longest, tokenized.longest)
+        numbers_by_type = np.array([self._numbers[token] for token in tokenized.types], np.int32)
+        numbers = numbers_by_type[tokenized.numbers]
+        kept = numbers[np.repeat(keep_P, tokenized.num_tokens)]
+        self._ids.add(kept, tokenized.num_tokens[keep_P])
+        self._num_read = self._count(self._num_read, numbers)
+        self._num_kept = self._count(self._num_kept, kept)
+        self._longest = max(self._longest, int(tokenized.num_tokens.max()))
+
+    def _count(self, counts: Lengths, numbers: Numbers) -> Lengths:
+        """The counts of all tokens, with those that have these numbers added."""
+        total = np.bincount(numbers, minlength=len(self._numbers))
+        total[: len(counts)] += counts
+        return total
 
     @property
     def kept(self) -> Counter[str]:
         """Number of occurrences of each token in the kept pairs."""
-        return Counter(dict(zip(self._numbers, self._counts.tolist(), strict=True)))
+        return +Counter(dict(zip(self._numbers, self._num_kept.tolist(), strict=True)))
 
     def write_ids(self, vocab: Vocab) -> None:
         """Write the ids of the tokens in place of their numbers."""
@@ -305,12 +298,12 @@ class SideBuilder:
     def audit(self, vocab: Vocab) -> dict[str, Any]:
         """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`:
         tokens of the longest line."""
-        counts = self.kept + self._dropped
-        num_tokens = counts.total()
-        unknown = sum(count for token, count in counts.items() if token not in vocab)
+        num_tokens = int(self._num_read.sum())
+        is_unknown = np.array([token not in vocab for token in self._numbers], dtype=np.bool_)
+        unknown = int(self._num_read[is_unknown].sum())
         return {
             "tokens": num_tokens,
-            "types": len(counts),
+            "types": len(self._numbers),
             "unknown": unknown,
             "longest": self._longest,
             "oov_rate": unknown / num_tokens if num_tokens else 0.0,

@@ -140,21 +140,11 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
     return f"links: {num_links:,} between tokens of training pairs, from {name}{note}"
 
 
-def write_estimated_links(directory: Path, draft_dir: Path) -> str:
+def write_estimated_links(directory: Path) -> str:
     """Write links between the tokens of the training pairs in `directory` as estimated by IBM model
-    1, which has a number for each distinct token, also for those that the vocabulary lacks. Returns
-    a note for the user."""
-    stores = []
-    for side in SIDES:
-        numbers: dict[str, int] = {}
-        path = draft_dir / f"{side}.numbers"
-        writer = SequenceWriter(path)
-        for tokens, lengths in TokenStore(split_path(directory, "train", side, "tokens")).blocks():
-            for token in tokens:
-                numbers.setdefault(token, len(numbers))
-            writer.add(np.array([numbers[token] for token in tokens]), lengths)
-        stores.append(SequenceStore(path))
-    source, target = stores
+    1. The ids are still numbers of all distinct tokens, also of those that the vocabulary will
+    lack. Returns a note for the user."""
+    source, target = [SequenceStore(split_path(directory, "train", side, "ids")) for side in SIDES]
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
     return (
         f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"

@@ -155,6 +155,8 @@ def _build(
                 counts = _count_tokens(train)
         _check_not_empty(train, identity["config"])
 
+        notes = draft.notes + _write_links(directory, draft, data, links, splits)
+
         # number and write
         vocabs = make_vocabs(counts, data, vocab_dir)
         audit = {}
@@ -162,10 +164,8 @@ def _build(
             builder.write_ids(vocabs)
             audit[split] = builder.audit(vocabs, None if builder is train else train)
         _write_vectors(directory, splits, source)
-        notes = draft.notes
         if vocab_dir is not None:
             notes += count_unknown(counts, vocabs)
-        notes += _write_links(directory, draft, data, links, splits)
     for side, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, side))
     meta = {**identity, "notes": notes, "splits": list(splits), "audit": audit}
@@ -272,7 +272,7 @@ def _write_links(
             for line in compress(lines, splits[split].keep):
                 stream.write(f"{line}\n")
     if data.links == IBM1:
-        return [write_estimated_links(directory, draft.directory)]
+        return [write_estimated_links(directory)]
     if data.links is None:
         return []
     path = split_path(draft.directory, "train", GOLD if data.links == GOLD else LINKS)

@@ -34,7 +34,6 @@ prepared again."""
 META_NAME = "meta.json"
 RUN_CORPUS = "corpus.json"
 """the file in a run directory with the hashes by which it knows its corpus"""
-_SENTENCES_AT_ONCE = 4_096
 
 Values = npt.NDArray[Any]
 
@@ -77,24 +76,11 @@ class TokenStore:
     def __init__(self, path: Path) -> None:
         self._lines = SequenceStore(path, np.uint8)
 
-    def blocks(self) -> Iterator[tuple[list[str], Values]]:
-        """The tokens of some thousand sentences, one after the other, and the number of each
-        sentence's; then those of the next sentences."""
-        for start in range(0, len(self), _SENTENCES_AT_ONCE):
-            offsets = self._lines.offsets[start : start + _SENTENCES_AT_ONCE + 1]
-            text = self._lines.values[offsets[0] : offsets[-1]]
-            line_ends = np.flatnonzero(text == ord("\n"))
-            lengths = np.diff(np.searchsorted(line_ends, offsets - offsets[0]))
-            yield text.tobytes().decode("utf-8").split("\n")[:-1], lengths
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
     def __getitem__(self, index: int) -> list[str]:
         return self._lines[index].tobytes().decode("utf-8").split("\n")[:-1]
 
     def __iter__(self) -> Iterator[list[str]]:
-        return map(self.__getitem__, range(len(self)))
+        return map(self.__getitem__, range(len(self._lines)))
 
 
 class SequenceWriter:
