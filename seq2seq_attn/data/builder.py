@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.store import SequenceWriter, split_path
+from seq2seq_attn.data.store import SequenceWriter, iter_exact, open_lines, split_path
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -87,17 +87,15 @@ def read_chunks(files: Iterable[tuple[str, Sequence[Path]]]) -> Iterator[Chunk]:
         sources: list[str] = []
         targets: list[str] = []
         num_characters = 0
-        source_file, target_file = (path.open(encoding="utf-8", newline="\n") for path in paths)
-        with source_file, target_file:
-            for source, target in zip(source_file, target_file, strict=True):
-                sources.append(source[:-1])
-                targets.append(target[:-1])
-                num_characters += max(len(source), len(target)) - 1
-                if len(sources) == MAX_PAIRS or num_characters >= MAX_CHARACTERS:
-                    yield Chunk(split, sources, targets)
-                    sources = []
-                    targets = []
-                    num_characters = 0
+        for source, target in zip(*map(iter_exact, paths), strict=True):
+            sources.append(source)
+            targets.append(target)
+            num_characters += max(len(source), len(target))
+            if len(sources) == MAX_PAIRS or num_characters >= MAX_CHARACTERS:
+                yield Chunk(split, sources, targets)
+                sources = []
+                targets = []
+                num_characters = 0
         if sources:
             yield Chunk(split, sources, targets)
 
@@ -261,7 +259,7 @@ class SideBuilder:
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide, keep_P: Bools) -> None:
         """Write the kept lines and their tokens, and the tokens' numbers where `write_ids` puts the
         ids; count the tokens of all lines."""
-        with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
+        with open_lines(self._text_path, "a") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.lines, dtype=np.uint8), tokenized.num_bytes)
         for token in tokenized.types:

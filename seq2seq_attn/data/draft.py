@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.config.layout import SourceLayout
-from seq2seq_attn.data.links import LINKS, WORDS, LinkFiles, parse_links
+from seq2seq_attn.data.links import GOLD, WORDS, LinkFiles, parse_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
-from seq2seq_attn.data.store import split_path
+from seq2seq_attn.data.store import iter_exact, open_lines, split_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text import captions
 from seq2seq_attn.text.corpus import Text
@@ -27,9 +27,8 @@ from seq2seq_attn.text.tokenizers.vectors import real_name
 Pair = tuple[str, str]
 Assigned = Iterable[tuple[Pair, str | None]]
 """pairs with the split of each; None: a pair is dropped"""
-_EXTRA = ".extra"
+EXTRA = ".extra"
 """the lines of extra training pairs, as a split"""
-_PURPOSES = {"train": "train", "valid": "validate"}
 
 
 @dataclass
@@ -47,16 +46,6 @@ class Draft:
     def files(self, split: str) -> list[Path]:
         """The files of lines of a split, source and target."""
         return [split_path(self.directory, split, side) for side in SIDES]
-
-    @property
-    def extra_files(self) -> list[Path]:
-        """The files of lines of the extra training pairs."""
-        return self.files(_EXTRA)
-
-    def open(self, stack: ExitStack, split: str, kind: str, mode: str = "w") -> IO[str]:
-        """Open the file of lines of a side, or of another kind, until the stack is closed."""
-        path = split_path(self.directory, split, kind)
-        return stack.enter_context(path.open(mode, encoding="utf-8", newline="\n"))
 
     def note_damage(self, text: Text, damage: Damage) -> None:
         """Note the rows of a text that were left out, if any."""
@@ -94,11 +83,11 @@ def _write_training_text(
     is_set_aside: bool,
 ) -> None:
     """Write the training pairs without the noise to drop, and those that are set aside."""
-    noise = _find_noise(text, data)
     dropped: set[int] = set()
-    for kind, numbers in noise.items():
-        dropped |= numbers
-        draft.notes.append(f"train: {len(numbers):,} {kind} dropped ({NOISE[kind]})")
+    if data.corpus == "files" and text.layout.vector_column is None:
+        for kind, numbers in find_noise(text.pairs, data.filter).items():
+            dropped |= numbers
+            draft.notes.append(f"train: {len(numbers):,} {kind} dropped ({NOISE[kind]})")
     side = _sentence_side(text)
     chosen: set[bytes] = set()
     splits = ["train"]
@@ -121,17 +110,6 @@ def _write_training_text(
         )
 
 
-def _find_noise(text: Text, data: DataConfig) -> dict[str, set[int]]:
-    """By kind, the numbers (from 0) of the pairs that the filter drops."""
-    if not data.filter or data.corpus != "files" or text.layout.vector_column is not None:
-        return {}
-    numbers: dict[str, set[int]] = {kind: set() for kind in data.filter}
-    for number, noise in enumerate(find_noise(text.pairs(), text.pairs(), data.filter)):
-        for kind in noise:
-            numbers[kind].add(number)
-    return numbers
-
-
 def _sentence_side(text: Text) -> int:
     """The index in a pair of the sentence by which the pair is set aside: that of the source, if
     the text has one."""
@@ -151,26 +129,23 @@ def _write_pairs(
     counts: Counter[str | None] = Counter()
     limits = {split: data.limit.for_split(split) for split in splits}
     first_side = _sentence_side(text)
-    is_empty = True
+    has_pair = False
     with ExitStack() as stack:
-        streams: dict[str, list[IO[str]]] = {}
+        streams = {}
         for name in splits:
-            streams[name] = [draft.open(stack, name, kind) for kind in (*SIDES, *links)]
+            paths = [split_path(draft.directory, name, kind) for kind in (*SIDES, *links)]
+            streams[name] = [stack.enter_context(open_lines(path)) for path in paths]
         for pair, split, lines in _with_links(assigned, links, data.source_name, text):
             counts[split] += 1
-            if is_empty:
-                is_empty = not all(side.strip() for side in pair[first_side:])
+            has_pair = has_pair or all(side.strip() for side in pair[first_side:])
             if split is None:
                 continue
             limit = limits[split]
             if limit is None or counts[split] <= limit:
                 for stream, value in zip(streams[split], (*pair, *lines), strict=True):
                     stream.write(f"{value}\n")
-    if is_empty:
-        purpose = _PURPOSES.get(splits[0], "evaluate")
-        raise UserError(
-            f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank"
-        )
+    if not has_pair:
+        raise UserError(f"{text}: no sentence pair: empty, or a side of every line is blank")
     for name in splits:
         draft.num_pairs[name] = min(counts[name], limits[name] or counts[name])
     return counts
@@ -185,10 +160,11 @@ def _with_links(
             yield pair, split, ()
         return
     names = " and ".join(map(str, links.values()))
-    readers: list[Iterator[str]] = []
+    readers = []
     for kind, path in links.items():
-        is_gold = kind != LINKS
-        readers.append(captions.read_links(path, source_language) if is_gold else iter_lines(path))
+        lines = iter_lines(path)
+        is_reversed = kind == GOLD and source_language != captions.SOURCE
+        readers.append(map(captions.swap_links, lines) if is_reversed else lines)
     rows: Iterator[Any] = zip_longest(assigned, *readers)
     for number, (item, *lines) in enumerate(rows, 1):
         if item is None or None in lines:
@@ -207,7 +183,7 @@ def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:
     keys: set[str] = set()
     for split in draft.num_pairs:
         if split != "train":
-            sources, targets = map(iter_lines, draft.files(split))
+            sources, targets = map(iter_exact, draft.files(split))
             keys |= sentence_keys(sources, layout) | sentence_keys(targets)
     return keys
 
@@ -219,8 +195,8 @@ def write_extra(
     sentence on either side."""
     num_kept = 0
     num_dropped = 0
-    with ExitStack() as stack:
-        sources, targets = [draft.open(stack, _EXTRA, side, "a") for side in SIDES]
+    source_path, target_path = draft.files(EXTRA)
+    with open_lines(source_path, "a") as sources, open_lines(target_path, "a") as targets:
         for source, target in pairs:
             keys = sentence_keys([source], layout) | sentence_keys([target])
             if not denied.isdisjoint(keys):

@@ -3,12 +3,13 @@ is reused if nothing changed."""
 
 import importlib.metadata
 import logging
+import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress
+from itertools import compress, repeat
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
-from seq2seq_attn.data.draft import Draft, held_out_keys, write_extra, write_texts
+from seq2seq_attn.data.draft import EXTRA, Draft, held_out_keys, write_extra, write_texts
 from seq2seq_attn.data.folder import open_if_whole, publish, temporary_folder
 from seq2seq_attn.data.links import (
     GOLD,
@@ -31,21 +32,27 @@ from seq2seq_attn.data.links import (
     write_pharaoh_links,
 )
 from seq2seq_attn.data.processes import map_in_order
-from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
 from seq2seq_attn.data.sources import RawCorpus, extra_identity, find_extra, find_raw_corpus
 from seq2seq_attn.data.store import (
     FORMAT_VERSION,
     META_NAME,
     PreparedCorpus,
+    iter_exact,
+    open_lines,
     split_path,
     vocab_path,
     write_vectors,
 )
-from seq2seq_attn.data.vocabs import make_tokenizers, make_vocabs
+from seq2seq_attn.data.vocabs import (
+    count_unknown,
+    find_vocab_dir,
+    make_tokenizers,
+    make_vocabs,
+    vocab_identity,
+)
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import ListedFiles, list_files, sha256_of_values, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
-from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.tokenizers.source import Source
@@ -120,7 +127,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
         },
         **links_identity(data),
         **extra_identity(data),
-        **reuse_identity(data, vocab_dir),
+        **vocab_identity(data, vocab_dir),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -150,7 +157,7 @@ def _build(
         tokenize([(split, draft.files(split)) for split in splits], sum(draft.num_pairs.values()))
         counts = _count_tokens(train)
         if draft.num_extra:
-            tokenize([("train", draft.extra_files)], draft.num_extra)
+            tokenize([("train", draft.files(EXTRA))], draft.num_extra)
             if data.extra_in_vocab:
                 counts = _count_tokens(train)
         _check_not_empty(train, identity["config"])
@@ -186,6 +193,17 @@ def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, An
         old = _old_corpus(data.vocab_from, identity["mix"]["text"])
         drawn = draw_pairs(old, round(data.mix * draft.num_pairs["train"]))
         write_extra(draft, f"data.mix={data.mix:g}", drawn, data.layout, denied)
+
+
+def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]:
+    """Training pairs of a corpus, in their order: the whole text as often as it fits into `number`,
+    and for the rest different pairs, drawn at random, always the same."""
+    num_pairs = len(corpus.pairs("train"))
+    times, rest = divmod(number, num_pairs)
+    drawn = set(random.Random("mix").sample(range(num_pairs), rest))
+    lines = [iter_exact(split_path(corpus.directory, "train", side, "txt")) for side in SIDES]
+    for index, pair in enumerate(zip(*lines, strict=True)):
+        yield from repeat(pair, times + (index in drawn))
 
 
 def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
@@ -266,9 +284,9 @@ def _write_links(
     for split, kinds in links.items():
         if GOLD not in kinds or (split == "train" and has_extra):
             continue  # extra pairs have no gold links
-        lines = iter_lines(split_path(draft.directory, split, GOLD))
+        lines = iter_exact(split_path(draft.directory, split, GOLD))
         path = split_path(directory, split, "links")
-        with path.open("w", encoding="utf-8", newline="\n") as stream:
+        with open_lines(path) as stream:
             for line in compress(lines, splits[split].keep):
                 stream.write(f"{line}\n")
     if data.links == IBM1:

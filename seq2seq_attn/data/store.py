@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.files import check_files, read_json, sha256_of_values
-from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -104,7 +103,7 @@ def write_vectors(directory: Path, split: str, source: Source) -> None:
     """Write the vectors that the source lines of a split name. Raises UserError: a file of vectors
     can no longer be read."""
     writer = SequenceWriter(split_path(directory, split, "vectors"), np.float32)
-    lines = iter_lines(split_path(directory, split, "source", "txt"))
+    lines = iter_exact(split_path(directory, split, "source", "txt"))
     tokenized = TokenStore(split_path(directory, split, "source", "tokens"))
     for line, tokens in zip(lines, tokenized, strict=True):
         positions = source.vector_positions(tokens)
@@ -284,15 +283,15 @@ class PreparedCorpus:
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`."""
-        source = _read_exact(split_path(self.directory, split, "source", "txt"))
-        target = _read_exact(split_path(self.directory, split, "target", "txt"))
+        source = list(iter_exact(split_path(self.directory, split, "source", "txt")))
+        target = list(iter_exact(split_path(self.directory, split, "target", "txt")))
         return source, target
 
     def links(self, split: str) -> list[str] | None:
         """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if
         there are none."""
         path = split_path(self.directory, split, "links")
-        return _read_exact(path) if path.is_file() else None
+        return list(iter_exact(path)) if path.is_file() else None
 
 
 def split_path(directory: Path, split: str, *kind: str) -> Path:
@@ -307,6 +306,14 @@ def vocab_path(directory: Path, side: Side) -> Path:
     return directory / f"{side}.vocab"
 
 
-def _read_exact(path: Path) -> list[str]:
-    # nothing is stripped: a line may be anything without '\n'
-    return path.read_bytes().decode("utf-8").split("\n")[:-1]
+def iter_exact(path: Path) -> Iterator[str]:
+    """The lines of a file that `open_lines` wrote. Nothing is stripped: a line may be anything
+    without '\\n'."""
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            yield line[:-1]
+
+
+def open_lines(path: Path, mode: str = "w") -> IO[str]:
+    """Open a file for lines that end in '\\n' alone."""
+    return path.open(mode, encoding="utf-8", newline="\n")

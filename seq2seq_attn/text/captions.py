@@ -6,14 +6,12 @@ gzipped. Links number the words of `tokenize_caption`.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
 from seq2seq_attn.text.corpus import find_text
-from seq2seq_attn.text.lines import iter_lines
 
 SPLITS = ("train", "valid", "test")
 SOURCE, TARGET = "de", "en"
@@ -60,12 +58,6 @@ def check_languages(source_language: str, target_language: str) -> None:
 def tokenize_caption(text: str) -> list[str]:
     """Words at white space, with the comma, full stop or question mark behind a word split off."""
     return _MARKS.sub(" ", text).split()
-
-
-def read_links(path: Path, source_language: str) -> Iterator[str]:
-    """The lines of a file of links, with the positions of this language first."""
-    for line in iter_lines(path):
-        yield line if source_language == SOURCE else swap_links(line)
 
 
 def swap_links(line: str) -> str:

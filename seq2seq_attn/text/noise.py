@@ -1,7 +1,7 @@
 """Pairs that a cleaner of parallel text would drop, for `data.filter`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import islice
 from statistics import median
@@ -18,45 +18,39 @@ _SAMPLE_SIZE = 10_000
 _MAX_RATIO = 3.0
 _MIN_CHARACTERS = 20
 _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=\s|$)")
-_SEGMENTED_HINTS = (" .", " ,", "@", "&", "▁")
-"""every segmented text holds one of them; the expression takes ten times as long to search"""
 
 
 def find_noise(
-    sample: Iterable[tuple[str, str]], pairs: Iterable[tuple[str, str]], kinds: Sequence[str]
-) -> Iterator[list[str]]:
-    """The kinds of noise that each pair is, a subset of `kinds`. The first pairs of `sample` tell
-    the usual ratio of lengths. `duplicates` keeps 80 bytes per pair in memory."""
-    ratios = [
-        len(target) / len(source)
-        for source, target in islice(sample, _SAMPLE_SIZE)
-        if source and target
-    ]
+    read_pairs: Callable[[], Iterable[tuple[str, str]]], kinds: Sequence[str]
+) -> dict[str, set[int]]:
+    """The positions of the noisy pairs of each kind. The first pairs tell the usual ratio of
+    lengths. `duplicates` keeps 80 bytes per pair in memory."""
+    noise: dict[str, set[int]] = {kind: set() for kind in kinds}
+    if not kinds:
+        return noise
+    ratios = []
+    for source, target in islice(read_pairs(), _SAMPLE_SIZE):
+        if source and target:
+            ratios.append(len(target) / len(source))
     usual_ratio = median(ratios or [1.0])
     seen: set[bytes] = set()
-    for source, target in pairs:
-        noise = []
+    for number, (source, target) in enumerate(read_pairs()):
+        text = f"{source}\n{target}"
         if "copies" in kinds and source == target and source.strip():
-            noise.append("copies")
-        if "segmented" in kinds and is_segmented(f"{source}\n{target}"):
-            noise.append("segmented")
-        if "ratio" in kinds and is_ratio_outlier(len(source) * usual_ratio, len(target)):
-            noise.append("ratio")
+            noise["copies"].add(number)
+        if "segmented" in kinds and _SEGMENTED.search(text):
+            noise["segmented"].add(number)
+        if "ratio" in kinds and _is_ratio_outlier(len(source) * usual_ratio, len(target)):
+            noise["ratio"].add(number)
         if "duplicates" in kinds:
-            digest = blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
+            digest = blake2b(text.encode(), digest_size=8).digest()
             if digest in seen:
-                noise.append("duplicates")
+                noise["duplicates"].add(number)
             seen.add(digest)
-        yield noise
+    return noise
 
 
-def is_segmented(text: str) -> bool:
-    """Whether a text is tokenized, or split into subwords."""
-    may_be = any(hint in text for hint in _SEGMENTED_HINTS)
-    return may_be and _SEGMENTED.search(text) is not None
-
-
-def is_ratio_outlier(expected: float, length: int) -> bool:
+def _is_ratio_outlier(expected: float, length: int) -> bool:
     """Whether the length of a target in characters is far from the expected one. Blank sides and
     short pairs are no outliers."""
     shorter = min(expected, length)
