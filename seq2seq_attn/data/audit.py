@@ -11,6 +11,7 @@ import numpy.typing as npt
 from seq2seq_attn.config import LEAST_LENGTH_RATIO, Config
 from seq2seq_attn.config.types import MAX_LENGTH_RATIO
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.text.tokenizers.base import SIDES
 
 _ROOM = 1.25
 """Translations may be longer than the training references by this factor."""
@@ -71,28 +72,27 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The audit of each split (`SplitBuilder.audit`) as two text tables."""
     pairs = [["split", *_PAIR_COUNTS.values()]]
-    tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
+    tokens = [["split and side", "tokens", "types", "longest", "OOV"]]
     for split, counts in audit.items():
         row = [split]
         for key in _PAIR_COUNTS:
             is_overlap = key.startswith("overlap")
             row.append("-" if is_overlap and split == "train" else f"{counts[key]:,}")
         pairs.append(row)
-        for side in ("source", "target"):
+        for side in SIDES:
             sizes = [f"{counts[side][key]:,}" for key in ("tokens", "types", "longest")]
-            tokens.append([split, side, *sizes, f"{100 * counts[side]['oov_rate']:.2f} %"])
-    return [*_aligned(pairs, num_left=1), "", *_aligned(tokens, num_left=2)]
+            tokens.append([f"{split} {side}", *sizes, f"{100 * counts[side]['oov_rate']:.2f} %"])
+    return [*_aligned(pairs), "", *_aligned(tokens)]
 
 
-def _aligned(rows: Sequence[Sequence[str]], num_left: int) -> list[str]:
-    """The rows as lines of aligned columns, the first ones aligned at the left."""
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as lines of aligned columns, the first column aligned at the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        for number in range(num_left):
-            cells[number] = row[number].ljust(widths[number])
-        lines.append("  ".join(cells).rstrip())
+        cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells))
     return lines
 
 

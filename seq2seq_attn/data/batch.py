@@ -48,10 +48,6 @@ class SourceBatch(NamedTuple):
         """The same batch on a device (asynchronously from pinned memory)."""
         return _moved(self, lambda tensor: tensor.to(device, non_blocking=True))
 
-    def pin_memory(self) -> SourceBatch:
-        """The same batch in memory that a GPU copies from while the CPU goes on."""
-        return _moved(self, Tensor.pin_memory)
-
 
 class Batch(NamedTuple):
     """Sentence pairs of one forward pass (a micro-batch)."""
@@ -73,12 +69,11 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device (asynchronously from pinned memory)."""
-        on_device = self._replace(source=self.source.to(device))
-        return _moved(on_device, lambda tensor: tensor.to(device, non_blocking=True))
+        return _moved(self, lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self) -> Batch:
         """The same batch in pinned memory, from which a GPU copies asynchronously."""
-        return _moved(self._replace(source=self.source.pin_memory()), Tensor.pin_memory)
+        return _moved(self, Tensor.pin_memory)
 
 
 _ON_CPU = ("lengths_B", "indices_B")
@@ -90,7 +85,9 @@ def _moved(batch: BatchT, move: Callable[[Tensor], Tensor]) -> BatchT:
     """The batch with its own tensors moved, except those that stay on the CPU."""
     moved: dict[str, Any] = {}
     for name, value in batch._asdict().items():
-        if isinstance(value, Tensor) and name not in _ON_CPU:
+        if isinstance(value, SourceBatch):
+            moved[name] = _moved(value, move)
+        elif isinstance(value, Tensor) and name not in _ON_CPU:
             moved[name] = move(value)
     return batch._replace(**moved)
 
@@ -135,8 +132,12 @@ def collate(
     """Pad aligned source and target id sequences (without specials) into a batch; `links` of each
     pair, if there are any. Without `extended` no target token can be copied from the source.
     `vectors` as in `collate_source`."""
-    extended_sources = None if extended is None else [pair.source for pair in extended]
     tgt_out_BT = _padded(target)
+    extended_sources = None
+    tgt_extended_BT = tgt_out_BT.clone()
+    if extended is not None:
+        extended_sources = [pair.source for pair in extended]
+        tgt_extended_BT = _padded([pair.target for pair in extended])
     links_L3 = None
     if links is not None:
         rows_L = np.repeat(np.arange(len(links)), [len(pair_links) for pair_links in links])
@@ -146,9 +147,7 @@ def collate(
         source=collate_source(source, extended_sources, vectors),
         tgt_in_BT=_target_inputs(tgt_out_BT),
         tgt_out_BT=tgt_out_BT,
-        tgt_extended_BT=tgt_out_BT.clone()
-        if extended is None
-        else _padded([pair.target for pair in extended]),
+        tgt_extended_BT=tgt_extended_BT,
         num_tokens=sum(len(sequence) + 1 for sequence in target),
         indices_B=torch.tensor(indices),
         links_L3=links_L3,

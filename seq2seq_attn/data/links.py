@@ -9,17 +9,21 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.data.store import SequenceStore, SequenceWriter, TokenStore, split_path
+from seq2seq_attn.data.store import (
+    SequenceStore,
+    SequenceWriter,
+    TokenStore,
+    iter_exact,
+    split_path,
+)
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.captions import tokenize_caption
-from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
 from seq2seq_attn.text.tokenizers.base import SIDES
 
@@ -64,16 +68,11 @@ def find_links(data: DataConfig, gold: Mapping[str, Path]) -> LinkFiles:
     return files
 
 
-def links_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the links; empty without links. Raises
+def links_identity(data: DataConfig) -> str | None:
+    """The part of the folder's hash that depends on the links; None without links. Raises
     UsageError, UserError as `links_file`."""
     path = links_file(data)
-    if path is not None:
-        return {"links": sha256_of(path)}
-    if data.links == IBM1:
-        limits = {"num_iterations": ibm1.NUM_ITERATIONS, "max_cells": ibm1.MAX_CELLS}
-        return {"links": {"name": IBM1, **limits}}
-    return {} if data.links is None else {"links": data.links}
+    return data.links if path is None else sha256_of(path)
 
 
 def parse_links(
@@ -109,28 +108,26 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
     Raises:
         UserError: there is no link at all.
     """
-    words = WORDS.get(name, words_of)
-    rows: list[Iterator[str]] = [compress(iter_lines(path), keep)]
-    rows += [iter_lines(split_path(directory, "train", side, "txt")) for side in SIDES]
+    find_words = WORDS.get(name, words_of)
+    texts = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
-    num_unlike = 0
+    unlike: list[str] = []
 
     def token_links() -> Iterator[Sequence[Link]]:
-        nonlocal num_unlike
-        for line, source, target, *tokenized in zip(*rows, *tokens, strict=True):
+        lines = compress(iter_exact(path), keep)
+        for line, source, target, *pair_tokens in zip(lines, *texts, *tokens, strict=True):
+            words = (find_words(source), find_words(target))
             try:
-                yield links_between_tokens(
-                    parse_pharaoh(line), words(source), words(target), *tokenized
-                )
+                yield links_between_tokens(parse_pharaoh(line), *words, *pair_tokens)
             except ValueError:  # a tokenizer that drops or replaces characters
+                unlike.append(line)
                 yield ()
-                num_unlike += 1
 
     num_links = _write(directory, token_links())
     note = ""
-    if num_unlike:
+    if unlike:
         note = (
-            f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words"
+            f"; {len(unlike):,} pairs have none: their tokens are not the same text as their words"
         )
     if not num_links:
         raise UserError(
@@ -156,10 +153,8 @@ def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
     writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)
-    while True:
-        block = list(islice(remaining, _PAIRS_AT_ONCE))
-        if not block:
-            return num_links
-        positions = np.array(list(chain.from_iterable(map(chain.from_iterable, block))))
-        writer.add(positions, np.array([2 * len(pair_links) for pair_links in block]))
-        num_links += len(positions) // 2
+    while block := list(islice(remaining, _PAIRS_AT_ONCE)):
+        positions = np.array(list(chain.from_iterable(block)), dtype=np.int32)
+        writer.add(positions.ravel(), np.array([2 * len(pair_links) for pair_links in block]))
+        num_links += len(positions)
+    return num_links

@@ -125,7 +125,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
             "tokenizer": data.tokenizer.model_dump(include=used),
             "vocab": data.vocab.model_dump(),
         },
-        **links_identity(data),
+        "links": links_identity(data),
         **extra_identity(data),
         **vocab_identity(data, vocab_dir),
         "versions": {package: importlib.metadata.version(package)} if package else {},

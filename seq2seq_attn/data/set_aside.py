@@ -13,37 +13,24 @@ ONE_IN = 10
 MAX_PAIRS = 1_000
 """The largest number of pairs to set aside: common validation sets have as many. More would cost
 training time."""
-_SIZE = 16
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
-SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
-"""the settings that, with the text, determine which pairs are set aside; part of the folder's
-hash"""
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes]:
     """The digests of the sources (`side` 1: targets) to set aside: a tenth of the distinct ones, at
     most 1,000; none if there are fewer than two. Pairs with a blank side are never chosen."""
-    largest_first: list[int] = []
-    kept: set[int] = set()
+    max_kept = ONE_IN * MAX_PAIRS
+    smallest: set[bytes] = set()
     for pair in pairs:
         digest = source_digest(pair[side])
-        if digest is None:
+        if digest is None or not normalize(pair[1]):
             continue
-        number = int.from_bytes(digest)
-        if number in kept:
-            continue
-        is_full = len(kept) == ONE_IN * MAX_PAIRS
-        if is_full and number >= -largest_first[0]:
-            continue
-        if not normalize(pair[1]):
-            continue
-        if is_full:
-            kept.remove(-heapq.heappop(largest_first))
-        heapq.heappush(largest_first, -number)
-        kept.add(number)
-    num_chosen = max(len(kept) // ONE_IN, 1) if len(kept) > 1 else 0
-    return {number.to_bytes(_SIZE) for number in sorted(kept)[:num_chosen]}
+        smallest.add(digest)
+        if len(smallest) > 2 * max_kept:  # so that memory does not grow with the text
+            smallest = set(heapq.nsmallest(max_kept, smallest))
+    num_chosen = min(max(len(smallest) // ONE_IN, 1), MAX_PAIRS)
+    return set(sorted(smallest)[:num_chosen]) if len(smallest) > 1 else set()
 
 
 def assign(
@@ -75,4 +62,4 @@ def source_digest(source: str) -> bytes | None:
     text = normalize(source)
     if " " not in text:
         text = _VARIANT.sub("", text)
-    return blake2b(text.encode(), digest_size=_SIZE).digest() if text else None
+    return blake2b(text.encode(), digest_size=16).digest() if text else None

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.links import IBM1
-from seq2seq_attn.data.set_aside import SET_ASIDE
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
@@ -22,10 +21,6 @@ PACKAGED_NEEDS = (
     "if the configuration is a packaged one, the comment at its top says how to make what it needs"
 )
 """after an error about a file or a run that a configuration names"""
-_DENIED = "equal letters, digits and marks, case ignored; with one source, tabs are spaces"
-"""which sentences count as one of a validation or test set: part of the folder's hash"""
-_DENIED_FILES = "equal real paths"
-"""the same for files of vectors"""
 
 
 class RawCorpus(NamedTuple):
@@ -59,7 +54,6 @@ def find_raw_corpus(data: DataConfig) -> RawCorpus:
         "splits": splits,
         "languages": texts["train"].languages,
         "filter": sorted(data.filter),
-        "set_aside": SET_ASIDE,
     }
     return RawCorpus(identity, lambda: texts)
 
@@ -132,35 +126,26 @@ def split_names(data: DataConfig) -> list[str]:
                 f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set "
                 "data.corpus=files, or use --train TEXT"
             )
+    named = f"data.source_languages={shorten(data.sources)}"
     if len(data.sources) > 1 and len(data.sources) > len(data.layout.columns):
-        raise UsageError(
-            f"data.source_languages={shorten(data.source_languages)}: none stands alone"
-        )
+        raise UsageError(f"{named}: none stands alone")
     if len(set(data.sources)) < len(data.sources):
-        raise UsageError(
-            f"data.source_languages={shorten(data.source_languages)}: a language is given twice; "
-            "name each source once"
-        )
+        raise UsageError(f"{named}: a language is given twice; name each source once")
     if not data.layout.is_one_text:
-        need = (
-            "needs a single source of text, but "
-            f"data.source_languages={shorten(data.sources)}: name one language"
-        )
+        need = f"needs a single source of text, but {named}: name one language"
         if data.links is not None:
             raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
         if data.tokenizer.sentences:
             raise UsageError(
                 f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false"
             )
-    languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
-        return list(multi30k.published_splits(*languages))
+        return list(multi30k.published_splits(*data.sources, data.target_language))
     if data.corpus == "captions":
         captions.check_languages(data.source_name, data.target_language)
-        return [*captions.SPLITS]
-    return list(
-        dict.fromkeys(["train", "valid", *_name_own_splits(data)])
-    )  # valid may be set aside
+        return list(captions.SPLITS)
+    splits = _name_own_splits(data)
+    return ["train", "valid", *(split for split in splits if split not in ("train", "valid"))]
 
 
 def _hashes(layout: SourceLayout, text: Text) -> list[str]:
@@ -193,9 +178,5 @@ def find_extra(data: DataConfig) -> list[Text]:
 def extra_identity(data: DataConfig) -> dict[str, Any]:
     """The part of the folder's hash that depends on the extra pairs; empty without. Raises
     UsageError, UserError as `find_extra`."""
-    texts = find_extra(data)
-    if not texts:
-        return {}
-    denied = f"{_DENIED}; {_DENIED_FILES}" if data.layout.vector_column is not None else _DENIED
-    hashes = [_hashes(data.layout, text) for text in texts]
-    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": denied}}
+    hashes = [_hashes(data.layout, text) for text in find_extra(data)]
+    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab}} if hashes else {}

@@ -49,9 +49,8 @@ class SequenceStore:
 
     def __getitem__(self, index: int) -> Values:
         """The values of a sequence, a view into the file."""
-        if not -len(self) <= index < len(self):
+        if not 0 <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
-        index %= len(self)
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def exists(self) -> bool:

@@ -17,7 +17,6 @@ def test_sequences_come_back(pairs):
     assert len(pairs) == 3
     assert [pairs.source(i).tolist() for i in range(3)] == [[4, 5], [], [6, 7]]
     assert [pairs.target(i).tolist() for i in range(3)] == [[], [], [8]]
-    assert pairs.source(-1).tolist() == [6, 7]
     assert pairs.source(0).dtype == np.int32
 
 
@@ -26,7 +25,7 @@ def test_lengths_are_numbers_of_tokens(pairs):
     assert pairs.target_lengths.dtype == np.int64
 
 
-@pytest.mark.parametrize("index", [3, -4])
+@pytest.mark.parametrize("index", [3, -1])
 def test_an_index_out_of_range_is_an_error(pairs, index):
     with pytest.raises(IndexError, match=f"sentence {index} of 3"):
         pairs.source(index)
