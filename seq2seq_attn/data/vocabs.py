@@ -52,7 +52,7 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
         raise type(error)(f"data.vocab_from: {error}") from None
     names = ["target_language", "tokenizer", "vocab"]
     if data.layout.columns:
-        names.append("sources")
+        names.insert(0, "sources")
     for name in names:
         old = getattr(other, name)
         new = getattr(data, name)
