@@ -22,14 +22,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
-from seq2seq_attn.model.fast.gru import (
-    cell_backward,
-    cell_forward,
-    column_sums,
-    compute_dtype,
-    low_copy,
-)
+from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, column_sums, compute_dtype
 from seq2seq_attn.model.layers import wide
 
 _MAX_KEPT = 1 << 24
@@ -78,11 +73,9 @@ class _Additive:
 
     def backward(self, step: int, query: Tensor, grad_scores_BS: Tensor) -> Tensor:
         # d score / d x = 4 v r (1 - r), x = k + q; `finish` applies the factor 4 v
-        sigmoid_BSA = (
-            self.sigmoids_TBSA[step]
-            if self.is_kept
-            else self._sigmoid(step, query.to(self.keys.dtype))
-        )
+        sigmoid_BSA = self.sigmoids_TBSA[step % len(self.sigmoids_TBSA)]
+        if not self.is_kept:
+            sigmoid_BSA = self._sigmoid(step, query.to(self.keys.dtype))
         torch.mul(sigmoid_BSA, grad_scores_BS.unsqueeze(2), out=self.buffer)
         self.grad_weight.addmv_(sigmoid_BSA.flatten(0, 1).t(), grad_scores_BS.view(-1), alpha=-2)
         torch.addcmul(self.buffer, self.buffer, sigmoid_BSA, value=-1.0, out=self.buffer)
@@ -117,9 +110,8 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS[step].unsqueeze(1), self.keys).squeeze(1)
 
     def finish(self) -> tuple[Tensor, Tensor | None]:
-        return torch.bmm(
-            self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)
-        ), None
+        grad_scores_BST = self.grad_scores_TBS.permute(1, 2, 0)
+        return torch.bmm(grad_scores_BST, self.queries_TBA.transpose(0, 1)), None
 
 
 def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
@@ -130,244 +122,192 @@ def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
         return torch.bmm(wide(weights_TBS).transpose(0, 1), wide(values_BSM)).transpose(0, 1)
 
 
-class _First:
-    """The steps of the GRU that reads the previous token, each from the second GRU's state after
-    the previous step."""
+class _Gru:
+    """The side of a GRU that depends on its state: the products of the states with the recurrent
+    weight and, in the rows after its gates, with the query's. Those of `num_kept` steps are kept."""
 
     def __init__(
         self,
         states: Tensor,
         num_kept: int,
         gates_TBP: Tensor,
-        recurrent_weight_PH: Tensor,
-        recurrent_bias_P: Tensor,
+        weight_QH: Tensor,
+        bias_P: Tensor,
     ) -> None:
-        low = compute_dtype(recurrent_weight_PH)
+        low = compute_dtype(weight_QH)
+        num_queries = len(weight_QH) - len(bias_P)
         self.states = states
-        self.states_low = low_copy(states, low)
+        self.states_low = states
+        if states.dtype != low:
+            self.states_low = torch.empty_like(states, dtype=low)
         self.gates = gates_TBP.to(states.dtype, copy=True)
-        self.weight = recurrent_weight_PH.to(low)
-        self.bias = recurrent_bias_P.to(low)
-        self.recurrent_low = torch.empty(
-            (num_kept, *self.gates.shape[1:]), dtype=low, device=states.device
-        )
+        self.weight = weight_QH.to(low)
+        self.bias = functional.pad(bias_P, (0, num_queries)).to(low)
+        self.products_low = self.weight.new_empty(num_kept, states.shape[1], len(weight_QH))
 
-    def forward(self, step: int, out: Tensor) -> None:
+    def project(self, step: int) -> Tensor:
+        """The products of the state that the step starts from."""
         state_low = self.states_low[step]
         if self.states_low is not self.states:
             state_low.copy_(self.states[step])
-        kept = self.recurrent_low[step % len(self.recurrent_low)]
-        recurrent = torch.addmm(self.bias, state_low, self.weight.t(), out=kept).to(
-            self.states.dtype
-        )
-        cell_forward(self.gates[step], recurrent, self.states[step], out)
+        kept = self.products_low[step % len(self.products_low)]
+        product = torch.addmm(self.bias, state_low, self.weight.t(), out=kept)
+        return product.to(self.states.dtype)
 
     def start_backward(self) -> None:
-        self.new_TBH = self.recurrent_low[..., 2 * self.states.shape[-1] :].to(self.states.dtype)
+        size = self.states.shape[-1]
+        self.new_TBH = self.products_low[..., 2 * size : 3 * size].to(self.states.dtype)
         self.grad_gates = torch.empty_like(self.gates)
-        self.grad_recurrent = torch.empty_like(self.recurrent_low)
+        self.grad_products = torch.empty_like(self.products_low)
 
     def backward(self, step: int, carry: Tensor) -> Tensor:
-        grad_recurrent = self.grad_recurrent[step]
-        through = cell_backward(
+        """The gradient of the state, without that of the products."""
+        return cell_backward(
             carry,
             self.states[step],
             self.gates[step],
             self.new_TBH[step],
             self.grad_gates[step],
-            grad_recurrent,
+            self.grad_products[step],
         )
-        return through.add_(grad_recurrent @ self.weight)
 
-    def finish(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        flat = self.grad_recurrent.flatten(0, 1)
-        grad_weight = flat.t() @ self.states_low[:-1].flatten(0, 1)
-        return self.grad_gates, grad_weight.to(dtype), column_sums(flat).to(dtype)
+    def finish(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of gates, weight and bias."""
+        flat = self.grad_products.flatten(0, 1)
+        states_low = self.states_low[: len(self.gates)].flatten(0, 1)
+        grad_bias = column_sums(flat[:, : self.gates.shape[-1]])
+        return self.grad_gates, flat.t() @ states_low, grad_bias
 
 
 class _Unroll(torch.autograd.Function):
-    """states_TBH and weights_TBS; see `unroll_attention_gru` for the arguments."""
+    """states_TBH and weights_TBS; see `unroll_attention_gru` for the arguments. Autograd casts the
+    gradients to the dtypes of the arguments."""
 
     @staticmethod
     def forward(
         ctx: Any,
         scale: float,
-        gates_TBP: Tensor,
+        needs_grad: bool,
+        mask_BS: Tensor,
         hidden_BH: Tensor,
         keys_BSA: Tensor,
         projected_BSP: Tensor,
-        mask_BS: Tensor,
-        recurrent_weight_PH: Tensor,
-        recurrent_bias_P: Tensor,
-        query_weight_AH: Tensor | None,
         score_weight_A: Tensor | None,
-        needs_grad: bool,
+        gates_TBP: Tensor,
+        weight_QH: Tensor,
+        bias_P: Tensor,
         *first_gru: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        low = compute_dtype(recurrent_weight_PH)
-        wide = hidden_BH.dtype
         num_steps = len(gates_TBP)
-        num_rows, size = hidden_BH.shape
         num_kept = num_steps if needs_grad and any(ctx.needs_input_grad) else 1
-        keys = keys_BSA.to(wide)
-        projected = projected_BSP.to(wide)
-        gates = gates_TBP.to(wide, copy=True)
-        weight = (
-            recurrent_weight_PH
-            if query_weight_AH is None
-            else torch.cat([recurrent_weight_PH, query_weight_AH])
-        )
-        weight_low = weight.to(low)
-        bias = torch.nn.functional.pad(
-            recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))
-        ).to(low)
-        penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
+        states = hidden_BH.new_empty(num_steps + 1, *hidden_BH.shape)
+        states[0] = hidden_BH
+        starts = states  # the state that a step starts from
+        first = None
+        if first_gru:
+            first = _Gru(states, num_kept, *first_gru)
+            starts = torch.empty_like(states[1:])
+        gru = _Gru(starts, num_kept, gates_TBP, weight_QH, bias_P)
+        penalty = torch.zeros_like(mask_BS, dtype=states.dtype).masked_fill_(~mask_BS, -torch.inf)
+        keys = keys_BSA.to(states.dtype)
         score: _Additive | _Dot = _Dot(keys, scale, penalty, num_kept)
         if score_weight_A is not None:
             score = _Additive(keys, score_weight_A, penalty, num_kept)
-        states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
-        states[0] = hidden_BH
-        first = _First(states, num_kept, *first_gru) if first_gru else None
-        read = (
-            states if first is None else torch.empty_like(states[1:])
-        )  # the state that a step starts from
-        read_low = low_copy(read, low)
+        projected = projected_BSP.to(states.dtype)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
-        both_low = torch.empty((num_kept, num_rows, len(weight)), dtype=low, device=states.device)
         with torch.autocast(gates_TBP.device.type, enabled=False):
             for t in range(num_steps):
-                hidden = read[t]
-                weights_BS = weights_TBS[t]
                 if first is not None:
-                    first.forward(t, out=hidden)
-                if read_low is not read:
-                    read_low[t] = hidden
-                both = torch.addmm(
-                    bias, read_low[t], weight_low.t(), out=both_low[t % num_kept]
-                ).to(wide)
-                scores_BS = score.forward(
-                    t, hidden if query_weight_AH is None else both[:, 3 * size :]
-                )
-                torch.softmax(scores_BS, dim=-1, out=weights_BS)
-                gates[t].unsqueeze(1).baddbmm_(weights_BS.unsqueeze(1), projected)
-                cell_forward(gates[t], both[:, : 3 * size], hidden, states[t + 1])
-        ctx.save_for_backward(read, read_low, gates, both_low, weights_TBS, weight_low, projected)
+                    cell_forward(first.gates[t], first.project(t), states[t], starts[t])
+                products = gru.project(t)
+                query = products[:, len(bias_P) :] if len(weight_QH) > len(bias_P) else starts[t]
+                torch.softmax(score.forward(t, query), dim=-1, out=weights_TBS[t])
+                gru.gates[t].unsqueeze(1).baddbmm_(weights_TBS[t].unsqueeze(1), projected)
+                cell_forward(gru.gates[t], products, starts[t], states[t + 1])
+        ctx.save_for_backward(weights_TBS, projected)
         ctx.score = score
         ctx.first = first
-        ctx.low = low
-        ctx.dtypes = (
-            gates_TBP.dtype,
-            keys_BSA.dtype,
-            projected_BSP.dtype,
-            recurrent_weight_PH.dtype,
-        )
-        ctx.num_queries = 0 if query_weight_AH is None else len(query_weight_AH)
+        ctx.gru = gru
         return states[1:], weights_TBS
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_states, grad_weights = grads
-        read, read_low, gates, both_low, weights_TBS, weight_low, projected = ctx.saved_tensors
+        weights_TBS, projected = ctx.saved_tensors
         score = ctx.score
         first = ctx.first
-        low = ctx.low
-        size = read.shape[-1]
-        num_steps, num_rows = grad_states.shape[:2]
-        gates_dtype, keys_dtype, projected_dtype, weight_dtype = ctx.dtypes
+        gru = ctx.gru
+        num_gates = gru.gates.shape[-1]
         score.start_backward()
+        gru.start_backward()
         if first is not None:
             first.start_backward()
-        new_TBH = both_low[..., 2 * size : 3 * size].to(read.dtype)
-        grad_gates = torch.empty_like(gates)
-        grad_both = gates.new_empty((num_steps, num_rows, len(weight_low)), dtype=low)
-        carry = torch.zeros_like(read[0])
+        carry = torch.zeros_like(gru.states[0])
         projected_t = projected.transpose(1, 2)
-        for t in reversed(range(num_steps)):
-            grad_recurrent = grad_both[t, :, : 3 * size]
-            carry = cell_backward(
-                carry.add_(grad_states[t]),
-                read[t],
-                gates[t],
-                new_TBH[t],
-                grad_gates[t],
-                grad_recurrent,
-            )
+        for t in reversed(range(len(grad_states))):
+            carry = gru.backward(t, carry.add_(grad_states[t]))
             grad_weights_B1S = torch.baddbmm(
-                grad_weights[t].unsqueeze(1), grad_gates[t].unsqueeze(1), projected_t
+                grad_weights[t].unsqueeze(1), gru.grad_gates[t].unsqueeze(1), projected_t
             )
             grad_scores_BS = torch.ops.aten._softmax_backward_data(
                 grad_weights_B1S.squeeze(1), weights_TBS[t], -1, weights_TBS.dtype
             )
-            grad_query = score.backward(t, both_low[t, :, 3 * size :], grad_scores_BS)
-            if ctx.num_queries:
-                grad_both[t, :, 3 * size :] = grad_query
+            grad_query = score.backward(t, gru.products_low[t, :, num_gates:], grad_scores_BS)
+            if len(gru.weight) > num_gates:
+                gru.grad_products[t, :, num_gates:] = grad_query
             else:
                 carry += grad_query
-            carry += grad_both[t] @ weight_low
+            carry += gru.grad_products[t] @ gru.weight
             if first is not None:
                 carry = first.backward(t, carry)
+                carry += first.grad_products[t] @ first.weight
         grad_keys, grad_score_weight = score.finish()
-        grad_projected = torch.bmm(weights_TBS.permute(1, 2, 0), grad_gates.transpose(0, 1))
-        flat = grad_both.flatten(0, 1)
-        grad_weight = (flat.t() @ read_low[:num_steps].flatten(0, 1)).to(weight_dtype)
-        grad_bias = column_sums(flat[:, : 3 * size]).to(weight_dtype)
-        return (
-            None,
-            grad_gates.to(gates_dtype),
-            carry,
-            grad_keys.to(keys_dtype),
-            grad_projected.to(projected_dtype),
-            None,
-            grad_weight[: 3 * size],
-            grad_bias,
-            grad_weight[3 * size :] if ctx.num_queries else None,
-            grad_score_weight,
-            None,
-            *(() if first is None else first.finish(weight_dtype)),
-        )
+        grad_projected = torch.bmm(weights_TBS.permute(1, 2, 0), gru.grad_gates.transpose(0, 1))
+        first_grads = first.finish() if first is not None else ()
+        grads_of_tensors = (carry, grad_keys, grad_projected, grad_score_weight)
+        return (None, None, None, *grads_of_tensors, *gru.finish(), *first_grads)
 
 
 def unroll_attention_gru(
     score: Score,
-    gates_TBP: Tensor,
     hidden_BH: Tensor,
     keys_BSA: Tensor,
     projected_BSP: Tensor,
     mask_BS: Tensor,
-    recurrent_weight_PH: Tensor,
-    recurrent_bias_P: Tensor,
+    gru: tuple[Tensor, Tensor, Tensor],
     first_gru: tuple[Tensor, ...] = (),
 ) -> tuple[Tensor, Tensor]:
     """All states and weights of a decoder whose query is its previous state, or the state of its
     first GRU.
 
     Args:
-        gates_TBP: the projected inputs of all steps.
         hidden_BH: the initial state. The recurrence runs in its dtype, matrix products in
             autocast's if that is on.
         keys_BSA: the variant's keys.
         projected_BSP: the values projected to the gates.
         mask_BS: True = real position.
-        recurrent_weight_PH, recurrent_bias_P: the recurrent side of the GRU.
-        first_gru: projected inputs of all steps, recurrent weight and bias of the GRU whose state
-            is the query and the state that the step starts from, if there is one.
+        gru: projected inputs of all steps, recurrent weight and bias of the GRU.
+        first_gru: those of the GRU whose state is the query and the state that the step starts
+            from, if there is one.
 
     Returns:
         states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.
     """
+    gates_TBP, weight_QH, bias_P = gru
+    if score.query_weight_AH is not None:
+        weight_QH = torch.cat([weight_QH, score.query_weight_AH])
     result: tuple[Tensor, Tensor] = _Unroll.apply(  # type: ignore[no-untyped-call]
         score.scale,
-        gates_TBP,
+        torch.is_grad_enabled(),  # inside a Function it is always off
+        mask_BS,
         hidden_BH,
         keys_BSA,
         projected_BSP,
-        mask_BS,
-        recurrent_weight_PH,
-        recurrent_bias_P,
-        score.query_weight_AH,
         score.score_weight_A,
-        torch.is_grad_enabled(),  # inside a Function it is always off
+        gates_TBP,
+        weight_QH,
+        bias_P,
         *first_gru,
     )
     return result

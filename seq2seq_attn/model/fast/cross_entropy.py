@@ -53,10 +53,8 @@ def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tens
         return features_NF, projection.weight, projection.bias
     sums_TBE = weighted_sums(outputs.weights_TBS, outputs.memory.output)
     inputs_NF = torch.cat([features_NF, output.hidden(sums_TBE.flatten(0, 1))], dim=1)
-    weights = [
-        layer.weight.to(compute_dtype(layer.weight))
-        for layer in (projection, output.lexical_projection)
-    ]
+    low = compute_dtype(projection.weight)
+    weights = [projection.weight.to(low), output.lexical_projection.weight.to(low)]
     return inputs_NF, torch.cat(weights, dim=1), projection.bias
 
 
@@ -92,48 +90,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         needs_grad = needs_grad and any(ctx.needs_input_grad)
-        features_low = features.to(low)
-        weight_low = weight.to(low)
-        bias_low = bias.to(low)
-        sums = torch.zeros(2, dtype=bias.dtype, device=weight.device)
-        grad_features = torch.empty_like(features_low) if needs_grad else None
-        grad_weight = None
-        grad_bias = torch.zeros_like(bias)
-        is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
-            num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
-            # one row more, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads one
-            # element past each row and multiplies it by 0, so it must not be a NaN
-            buffer = weight_low.new_empty(min(num_rows, len(targets)) + 1, len(weight))
-            buffer[-1] = 0.0
-            for begin in range(0, len(targets), num_rows):
-                chunk = slice(begin, min(begin + num_rows, len(targets)))
-                logits = buffer[: chunk.stop - begin]
-                torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
-                num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
-                blocks = zip(
-                    *(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])),
-                    strict=True,
-                )
-                for logits_block, targets_block in blocks:
-                    sums += _block(
-                        logits_block, targets_block, smoothing, grad_bias if needs_grad else None
-                    )
-                if not needs_grad:
-                    continue
-                assert grad_features is not None
-                torch.mm(logits, weight_low, out=grad_features[chunk])
-                chunk_grad = logits.t() @ features_low[chunk]
-                grad_weight = (
-                    chunk_grad if grad_weight is None else wide(grad_weight).add_(chunk_grad)
-                )
-        if needs_grad:
-            ctx.save_for_backward(
-                grad_features,
-                torch.zeros_like(weight) if grad_weight is None else grad_weight,
-                grad_bias,
+            sums, grads = _sum_chunks(
+                features.to(low), weight.to(low), bias, targets, smoothing, needs_grad
             )
-        ctx.features_dtype = features.dtype
+        ctx.save_for_backward(*grads)
         loss_sum = sums[0].clone()
         nll_sum = sums[1].clone()
         ctx.mark_non_differentiable(nll_sum)
@@ -144,14 +105,47 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         scale = grads[0]
-        return (
-            (grad_features.to(scale.dtype) * scale).to(ctx.features_dtype),
-            grad_weight * scale,
-            grad_bias * scale,
-            None,
-            None,
-            None,
-        )
+        grad_features = grad_features.to(scale.dtype) * scale
+        return grad_features, grad_weight * scale, grad_bias * scale, None, None, None
+
+
+def _sum_chunks(
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    needs_grad: bool,
+) -> tuple[Tensor, list[Tensor]]:
+    """Loss sum and nll sum; and the gradients of features, weight and bias, if they are needed.
+    Features and weight have the dtype of products."""
+    is_on_cpu = features.device.type == "cpu"
+    num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
+    num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
+    # one row more, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads one element past
+    # each row and multiplies it by 0, so it must not be a NaN
+    buffer = weight.new_empty(min(num_rows, len(targets)) + 1, len(weight))
+    buffer[-1] = 0.0
+    bias_low = bias.to(weight.dtype)
+    sums = bias.new_zeros(2)
+    grad_bias = torch.zeros_like(bias) if needs_grad else None
+    grads_of_features = []
+    grad_weight = None
+    chunks = zip(torch.split(features, num_rows), torch.split(targets, num_rows), strict=True)
+    for features_chunk, targets_chunk in chunks:
+        logits = buffer[: len(targets_chunk)]
+        torch.addmm(bias_low, features_chunk, weight.t(), out=logits)
+        logits_blocks = torch.split(logits, num_block_rows)
+        targets_blocks = torch.split(targets_chunk, num_block_rows)
+        for logits_block, targets_block in zip(logits_blocks, targets_blocks, strict=True):
+            sums += _block(logits_block, targets_block, smoothing, grad_bias)
+        if needs_grad:
+            grads_of_features.append(logits @ weight)
+            chunk_grad = logits.t() @ features_chunk
+            grad_weight = chunk_grad if grad_weight is None else wide(grad_weight).add_(chunk_grad)
+    if grad_weight is None or grad_bias is None:
+        return sums, []
+    return sums, [torch.cat(grads_of_features), grad_weight, grad_bias]
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:

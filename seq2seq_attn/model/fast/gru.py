@@ -23,12 +23,6 @@ def compute_dtype(tensor: Tensor) -> torch.dtype:
     return tensor.dtype
 
 
-def low_copy(states: Tensor, low: torch.dtype) -> Tensor:
-    """A buffer for the states in the dtype of matrix products: the states themselves if they have
-    that dtype."""
-    return states if states.dtype == low else torch.empty_like(states, dtype=low)
-
-
 def column_sums(rows: Tensor) -> Tensor:
     """Sums [..., P] of [..., N, P] over N, as a product: in bfloat16, `sum` would first copy the
     rows to float32."""
@@ -39,13 +33,11 @@ def cell_forward(
     gates: Tensor, recurrent: Tensor, hidden: Tensor, out: Tensor | None = None
 ) -> Tensor:
     """The next state, in `out` if given. `gates` [..., P] holds the projected input and becomes r,
-    z, n; `recurrent` [..., P] is the projected state, `hidden` [..., H] the state."""
+    z, n; `recurrent` begins with the projected state, [..., P]; `hidden` [..., H] is the state."""
     size = hidden.shape[-1]
-    reset = gates[..., :size]
-    update = gates[..., size : 2 * size]
-    new = gates[..., 2 * size :]
+    reset, update, new = gates.chunk(3, dim=-1)
     gates[..., : 2 * size].add_(recurrent[..., : 2 * size]).sigmoid_()
-    tanh_(new.addcmul_(reset, recurrent[..., 2 * size :]))
+    tanh_(new.addcmul_(reset, recurrent[..., 2 * size : 3 * size]))
     return torch.lerp(new, hidden, update, out=out)
 
 
@@ -60,22 +52,16 @@ def cell_backward(
     """Gradients of one step: fills those of the projected input and state, returns what reaches the
     previous state directly (without the recurrent product). `recurrent_new` is U_n h + d_n."""
     size = hidden.shape[-1]
-    reset = gates[..., :size]
-    update = gates[..., size : 2 * size]
-    new = gates[..., 2 * size :]
-    grad_reset = grad_gates[..., :size]
-    grad_update = grad_gates[..., size : 2 * size]
-    grad_new = grad_gates[..., 2 * size :]
+    reset, update, new = gates.chunk(3, dim=-1)
+    grad_reset, grad_update, grad_new = grad_gates.chunk(3, dim=-1)
     through: Tensor = grad_hidden * update
-    torch.ops.aten.sigmoid_backward.grad_input(
-        (hidden - new).mul_(grad_hidden), update, grad_input=grad_update
-    )
+    sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+    difference = (hidden - new).mul_(grad_hidden)
+    sigmoid_backward(difference, update, grad_input=grad_update)
     torch.ops.aten.tanh_backward.grad_input(grad_hidden.sub_(through), new, grad_input=grad_new)
-    torch.ops.aten.sigmoid_backward.grad_input(
-        grad_new * recurrent_new, reset, grad_input=grad_reset
-    )
+    sigmoid_backward(grad_new * recurrent_new, reset, grad_input=grad_reset)
     grad_recurrent[..., : 2 * size] = grad_gates[..., : 2 * size]
-    torch.mul(grad_new, reset, out=grad_recurrent[..., 2 * size :])
+    torch.mul(grad_new, reset, out=grad_recurrent[..., 2 * size : 3 * size])
     return through
 
 

@@ -115,30 +115,26 @@ def unroll_decoder(
     first, cell, score = parts
     hidden_BH = cell.hidden(state.cell)
     context_weight_PM = cell.input_weights[-1]
-    # the embeddings' part of the gates of the cell that reads them: the first of two, or the only
-    # one
+    # the embeddings enter the gates of the cell that reads them: the first of two, or the only one
     reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
     first_gru: tuple[Tensor, ...] = ()
     if first is not None:
         first_gru = (gates_TBP, first.recurrent_weight_PH, first.recurrent_bias_P)
         gates_TBP = cell.input_bias_P.expand(gates_TBP.shape)
-    recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
     keys = memory.attention
     if isinstance(keys, Attended):  # the result of every step
         gates_TBP = gates_TBP + nn.functional.linear(keys.context_BM, context_weight_PM)
         states_TBH = run_cell(cell, gates_TBP, hidden_BH)
-        contexts_TBM, weights_TBS = (every.expand(len(states_TBH), -1, -1) for every in keys[:2])
-        return states_TBH, contexts_TBM, weights_TBS
-    projected_BSP = nn.functional.linear(keys.values_BSM, context_weight_PM)
+        contexts_TBM = keys.context_BM.expand(len(states_TBH), -1, -1)
+        return states_TBH, contexts_TBM, keys.weights_BS.expand(len(states_TBH), -1, -1)
     states_TBH, weights_TBS = unroll_attention_gru(
         score,
-        gates_TBP,
         hidden_BH,
         keys.keys_BSA,
-        projected_BSP,
+        nn.functional.linear(keys.values_BSM, context_weight_PM),
         keys.mask_BS,
-        *recurrent,
+        (gates_TBP, cell.recurrent_weight_PH, cell.recurrent_bias_P),
         first_gru,
     )
     return states_TBH, weighted_sums(weights_TBS, keys.values_BSM), weights_TBS
