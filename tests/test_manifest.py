@@ -19,11 +19,11 @@ from seq2seq_attn.files import (
 )
 
 
-def read_listed(path: Path) -> bytes:
+def read_listed(path):
     return ListedFiles(path.parent).read(path.name)
 
 
-def check_folder(path: Path) -> None:
+def check_folder(path):
     check_files(path.parent)
 
 
@@ -89,7 +89,7 @@ def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(tmp_path, monkey
     for number in (1, 2, 3):
         calls = iter(range(1, 99))
 
-        def die(*arguments: object, calls: object = calls) -> object:
+        def die(*arguments, calls=calls):
             if next(calls) == call:  # type: ignore[call-overload]
                 raise KeyboardInterrupt
             return real(*arguments)
@@ -112,7 +112,7 @@ def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(
 ):
     write_listed(tmp_path / "file", b"content")
 
-    def die(*arguments: object, **options: object) -> None:
+    def die(*arguments, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -124,14 +124,14 @@ def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(
 
 def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     """And so are the manifest and its name, in case the machine loses power."""
-    synced: set[int] = set()
+    synced = set()
     fsync, replace = os.fsync, Path.replace
 
-    def note_sync(handle: int) -> None:
+    def note_sync(handle):
         synced.add(os.fstat(handle).st_ino)
         fsync(handle)
 
-    def check_synced(path: Path, target: Path) -> Path:
+    def check_synced(path, target):
         assert path.stat().st_ino in synced
         if target.name == "file":
             assert {tmp_path.stat().st_ino, (tmp_path / MANIFEST).stat().st_ino} <= synced
@@ -147,7 +147,7 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(tmp_path, m
     write_listed(path, b"old")
     real = files.read_regular
 
-    def overtaken(path: Path) -> bytes:
+    def overtaken(path):
         if path.name == "file" and real(path) == b"old":
             write_listed(path, b"new")
         return real(path)
@@ -157,7 +157,7 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(tmp_path, m
         assert read_listed(path) == b"new"
     hashed = files.sha256_of
 
-    def hash_overtaken(path: Path) -> str:
+    def hash_overtaken(path):
         if real(path) == b"new":
             write_listed(path, b"newer")
         return hashed(path)

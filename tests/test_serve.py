@@ -13,10 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.parse import urlencode
 
 import deepl
@@ -40,13 +38,11 @@ TEXT = "Ein Hund liest ein Buch."
 class Client:
     """The port of a server."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
 
-    def ask(
-        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, str]:
+    def ask(self, method, path, body=None, headers=None):
         """Status and text of an answer. The body is sent as it is if it is bytes, else as JSON."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         is_raw = body is None or isinstance(body, bytes)
@@ -57,7 +53,7 @@ class Client:
         connection.close()
         return answer.status, text
 
-    def least_latency(self) -> float:
+    def least_latency(self):
         """Seconds of the fastest of ten answers on one connection, after 30, which TCP acknowledges
         at once."""
         connection, seconds = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300), []
@@ -69,7 +65,7 @@ class Client:
         connection.close()
         return min(seconds[30:])
 
-    def translate(self, **values: object) -> object:
+    def translate(self, **values):
         """The translations of `/translate`."""
         status, text = self.ask("POST", "/translate", {"source": "de", "target": "en", **values})
         assert status == 200, text
@@ -77,7 +73,7 @@ class Client:
 
 
 @contextmanager
-def serving(app: App) -> Iterator[Client]:
+def serving(app):
     """A server in a thread."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = make_server(app)
@@ -92,7 +88,7 @@ def serving(app: App) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> list[Path]:
+def runs(tmp_path_factory):
     """A run from German to English, and one back."""
     folder = tmp_path_factory.mktemp("runs")
     back = toy_config(tokenizer="spacy", source_language="en", target_language="de")
@@ -102,26 +98,24 @@ def runs(tmp_path_factory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def app(runs) -> App:
+def app(runs):
     return make_app(
         load_runs({("de", "en"): runs[0], ("en", "de"): runs[1]}, [], {"device": "cpu"})
     )
 
 
-def make_app(
-    batch_sizes: dict[tuple[str, str], int], page: list[str] | None = None, key: str = ""
-) -> App:
+def make_app(batch_sizes, page=None, key=""):
     """An application that translates in a thread; the command has a process."""
     return App(ThreadPoolExecutor(1), batch_sizes, page or [], key, MAX_CHARACTERS)
 
 
 @pytest.fixture(scope="module")
-def client(app) -> Iterator[Client]:
+def client(app):
     with serving(app) as client:
         yield client
 
 
-def expected(run: Path, *texts: str) -> list[str]:
+def expected(run, *texts):
     return [translation.text for translation in load(run, "cpu").translate(texts)]
 
 
@@ -178,7 +172,7 @@ def test_line_i_translates_line_i(client, runs):
 def test_clients_at_once_get_their_own_translations_in_few_batches(app, client, runs):
     texts = [f"{a} {b}" for a in SOURCE for b in SOURCE]
     counts = dict(app.batcher.counts)
-    answers: dict[str, object] = {}
+    answers = {}
     threads = [
         threading.Thread(target=lambda text=text: answers.update({text: client.translate(q=text)}))
         for text in texts
@@ -254,7 +248,7 @@ def test_broken_json_is_refused(client, body):
 
 
 @pytest.mark.usefixtures("app")
-def test_a_key_is_asked_for() -> None:
+def test_a_key_is_asked_for():
     sizes = {("de", "en"): 16}
     with serving(make_app(sizes, key="Schlüssel")) as client:
         body = {**GOOD, "api_key": "Schlüssel"}
@@ -286,11 +280,11 @@ def test_a_key_is_asked_for() -> None:
 class SlowTranslator:
     """Translates to upper case, each batch when it is released; fails on `!`."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.release = threading.Semaphore(0)
-        self.batches: list[list[str]] = []
+        self.batches = []
 
-    def translate(self, texts: list[str], *, keep_attention: bool) -> list[Translation]:
+    def translate(self, texts, *, keep_attention):
         if any("!" in text for text in texts):
             raise RuntimeError("Geheim")
         self.batches.append(texts)
@@ -299,7 +293,7 @@ class SlowTranslator:
 
 
 @pytest.fixture
-def slow(monkeypatch) -> Iterator[SlowTranslator]:
+def slow(monkeypatch):
     """The translator from French to Italian."""
     translator = SlowTranslator()
     monkeypatch.setitem(serve.TRANSLATORS, ("fr", "it"), translator)
@@ -310,12 +304,12 @@ def slow(monkeypatch) -> Iterator[SlowTranslator]:
 PAIR = ("fr", "it")
 
 
-def make_batcher() -> Batcher:
+def make_batcher():
     return Batcher(ThreadPoolExecutor(1), {PAIR: 3})
 
 
 def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_meanwhile(slow):
-    async def ask() -> list[list[str]]:
+    async def ask():
         batcher = make_batcher()
         tasks = []
         for text in ("a", "bbbb", "c", "dd", "eeeee", "fff"):
@@ -331,7 +325,7 @@ def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_mea
 def test_a_text_that_fails_harms_no_other(slow):
     slow.release.release(9)
 
-    async def ask() -> list[object]:
+    async def ask():
         batcher = make_batcher()
         return await asyncio.gather(
             *(batcher.translate(PAIR, [text]) for text in ("a", "b", "!", "d")),
@@ -346,7 +340,7 @@ def test_a_text_that_fails_harms_no_other(slow):
 def test_too_much_that_waits_is_refused(slow, monkeypatch):
     monkeypatch.setattr(serve, "MAX_WAITING", 60)
 
-    async def ask() -> None:
+    async def ask():
         batcher = make_batcher()
         tasks = [asyncio.create_task(batcher.translate(PAIR, ["a" * 100]))]
         await asyncio.sleep(0.05)  # it is being translated
@@ -412,7 +406,7 @@ def test_the_command_answers_at_once_and_sigterm_ends_it_after_accepted_requests
         assert (
             client.least_latency() < 0.02
         )  # Nagle's algorithm and delayed acknowledgements together take 0.04
-        answers: list[object] = []
+        answers = []
         text = "\n".join(SOURCE * 40)
         threads = [
             threading.Thread(target=lambda: answers.append(client.translate(q=text, api_key="key")))

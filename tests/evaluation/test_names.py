@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.names import Arm, differences, find_arms, run_names
 
 DATED = [Path("runs/2026-11-22-quickstart-s1"), Path("runs/2026-11-22-quickstart-s1-2")]
 
 
-def configs(*settings: str) -> list[Config]:
+def configs(*settings):
     return [load_config(["quickstart"], setting.split()) for setting in settings]
 
 
@@ -66,7 +66,7 @@ def test_the_same_run_twice_is_an_error():
         run_names([DATED[0], DATED[0]], configs("", ""))
 
 
-def config(*settings: str, name: str = "base") -> Config:
+def config(*settings, name="base"):
     return load_config((), [f"name={name}", *settings])
 
 

@@ -12,7 +12,7 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
     run = make_toy_run(tmp_path / "run")
     test_set = EvaluationSet("test", SOURCE, TARGET)
 
-    def evaluate(*, is_overtaken: bool) -> tuple[object, ...]:
+    def evaluate(*, is_overtaken):
         system = System("run", [run], device="cpu")
         model_hash = system.model_hash
         if is_overtaken:

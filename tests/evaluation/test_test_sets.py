@@ -1,7 +1,6 @@
 """The test sets of runs: their own text, whatever has become of the corpus."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -87,6 +86,6 @@ def test_a_run_without_sets_asks_for_files(tmp_path):
         find_sets([make_toy_run(tmp_path / "run")])
 
 
-def train_run(folder: Path, name: str, *settings: str) -> None:
+def train_run(folder, name, *settings):
     config = load_config((), [*toy_settings(folder / "text"), *settings, "train.max_updates=1"])
     train(config, run_dir=folder / name)

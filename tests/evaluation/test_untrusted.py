@@ -11,9 +11,8 @@ import pytest
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
-from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
+from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import write_listed
-from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
@@ -102,7 +101,7 @@ def test_sets_of_different_numbers_of_lines_are_refused(run):
         find_sets([run])
 
 
-def translate(run: Run) -> SetTranslations:
+def translate(run):
     system = System("run", [run], device="cpu")
     return translate_set(
         system,

@@ -41,7 +41,7 @@ class Hub(BaseHTTPRequestHandler):
     files: dict[str, bytes]
     requests: list[str]
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.requests.append(self.path)
         if self.path.startswith(f"/api/models/{NAME}/preupload/"):
@@ -68,7 +68,7 @@ class Hub(BaseHTTPRequestHandler):
         else:
             self.send_error(404)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         path = self.path.partition("?")[0]
         file = path.removeprefix(f"/{NAME}/resolve/{COMMIT}/")
         if path == f"/api/models/{NAME}/revision/main":
@@ -86,7 +86,7 @@ class Hub(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def answer(self, value: object) -> None:
+    def answer(self, value):
         content = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
@@ -99,11 +99,11 @@ class Hub(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def log_message(self, format: str, *arguments: object) -> None:
+    def log_message(self, format, *arguments):
         """Says nothing."""
 
 
-def oid(content: bytes) -> str:
+def oid(content):
     return hashlib.sha1(content).hexdigest()
 
 

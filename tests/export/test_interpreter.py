@@ -12,7 +12,7 @@ import pytest
 import torch
 import wasmtime
 from onnxruntime import InferenceSession
-from torch import Tensor, nn
+from torch import nn
 
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import SourceBatch
@@ -20,13 +20,10 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export import program as program_module
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.onnx import write_graphs
-from seq2seq_attn.export.program import WeightFormat, write_program
+from seq2seq_attn.export.program import write_program
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.decoder.luong import Luong, State
-from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import ModelAxis, packaged_variants
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 from tests.report.test_web import lint, node
 
@@ -35,7 +32,7 @@ DRIVER = Path(__file__).parent / "interpreter.mjs"
 NUM_IDS, NUM_STEPS = 23, 6
 REFUSED = {("output", "history_pointer"): "earlier target tokens"}
 SIZES = ("embedding_size=12", "hidden_size=12", "readout_size=12")
-KEYS: dict[ModelAxis, list[str]] = {
+KEYS = {
     **{axis: [f"{axis}.name"] for axis in ("attention", "decoder", "encoder", "output")},
     "cell": ["encoder.cell", "decoder.cell"],
     "normalizer": ["attention.normalizer"],
@@ -45,24 +42,24 @@ VARIANTS = [(axis, name) for axis in KEYS for name in packaged_variants(axis)]
 SAMPLE = [("attention", "additive"), ("cell", "layer_norm_lstm"), ("output", "copy")]
 """of the default tier"""
 KERNEL = SCRIPT.with_name("kernel.wasm")
-TOLERANCES: dict[WeightFormat, float] = {"fp32": 1e-5, "int16": 1e-3, "int8": 3e-1}
+TOLERANCES = {"fp32": 1e-5, "int16": 1e-3, "int8": 3e-1}
 
 
 class Interpreter:
     """A node process that runs programs, one after another."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process):
         assert process.stdin is not None
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
 
     def steps(
         self,
-        program: dict[str, Any],
-        ids_BS: Tensor,
-        previous_TB: Tensor,
-        force: Tensor | None = None,
-    ) -> Any:
+        program,
+        ids_BS,
+        previous_TB,
+        force=None,
+    ):
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
         task = {**program, "kernel": base64.b64encode(KERNEL.read_bytes()).decode("ascii")}
         task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
@@ -87,7 +84,7 @@ def interpreter():
         yield Interpreter(process)
 
 
-def sources() -> Tensor:
+def sources():
     """Four sentences, of which the second is shorter."""
     ids_BS = torch.randint(4, NUM_IDS, (4, 11))
     ids_BS[:, -1] = EOS
@@ -95,7 +92,7 @@ def sources() -> Tensor:
     return ids_BS
 
 
-def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def expected_steps(model, ids_BS):
     """The previous ids [T, B], log-probabilities and weights of greedy steps."""
     memory, state = model.prepare(SourceBatch(ids_BS, (ids_BS != PAD).sum(dim=1), ids_BS))
     previous, log_probs, weights = [torch.full((len(ids_BS),), BOS)], [], []
@@ -108,7 +105,7 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
     return torch.stack(previous[:-1]), torch.stack(log_probs), torch.stack(weights)
 
 
-def graph_steps(graphs: Graphs, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor]:
+def graph_steps(graphs, ids_BS, previous_TB):
     """Log-probabilities and weights of the graphs, run by PyTorch."""
     memory, state = graphs.prepare.module()(ids_BS, ids_BS)
     tensors = [[leaf for leaf in leaves if leaf is not None] for leaves in (memory, state)]
@@ -120,7 +117,7 @@ def graph_steps(graphs: Graphs, ids_BS: Tensor, previous_TB: Tensor) -> list[Ten
     return [torch.stack(steps) for steps in zip(*made, strict=True)]
 
 
-def onnx_steps(folder: Path, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor]:
+def onnx_steps(folder, ids_BS, previous_TB):
     """Log-probabilities and weights of the graphs as ONNX, run by onnxruntime."""
     prepare, step = (InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step"))
     names = [output.name for output in prepare.get_outputs()]
@@ -136,7 +133,7 @@ def onnx_steps(folder: Path, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor
     return [torch.stack(steps) for steps in zip(*made, strict=True)]
 
 
-def build(axis: str, name: str) -> Seq2Seq:
+def build(axis, name):
     """A small model with that variant. The encoder `embeddings` has no recurrence, so that its
     export is fast."""
     torch.manual_seed(1)
@@ -193,11 +190,11 @@ class Renamed(NamedTuple):
 
 
 class RenamedLuong(Luong):
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
+    def prepare(self, encoded, source):
         memory, state = super().prepare(encoded, source)
         return memory, Renamed(*state)
 
-    def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
+    def step(self, embedded_BE, state, memory):
         step = super().step(embedded_BE, State(*state), memory)
         return step._replace(state=Renamed(*step.state))
 
@@ -273,7 +270,7 @@ def test_unknown_operations_and_arguments_are_named(interpreter):
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own use of its pytrees
 def test_an_argument_that_json_lacks_is_named():
     class Turn(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return x * 2j
 
     exported = torch.export.export(Turn(), (torch.ones(2),)).run_decompositions({})

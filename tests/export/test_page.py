@@ -58,7 +58,7 @@ def test_the_curve_is_of_saved_translations(captions_page):
     )
     points = json.loads(payload)["accuracy"]
     sources = read_lines(find_captions(None, "de", "en")["test"].source)[:12]
-    expected: dict[int, list[int]] = {}
+    expected = {}
     for number, source in enumerate(sources):
         expected.setdefault(len(source.split()) // 3, []).append(int(number < 8))
     assert [point["shares"] for point in points] == [

@@ -2,7 +2,6 @@
 attention can be forced."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.browser
 LINES = ["Ein Hund rennt über die Wiese.", "Zwei Männer!", "das Xylophon"]
 
 
-def in_page(browser: Any, line: str, **options: Any) -> Any:
+def in_page(browser, line, **options):
     """`window.seq2seq.translate`."""
     code = """
         const [line, options, done] = arguments;

@@ -5,10 +5,8 @@ import json
 import pkgutil
 import random
 import subprocess
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import spacy.lang
@@ -18,7 +16,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
-from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests.report.test_web import node
@@ -49,18 +47,18 @@ console.log(JSON.stringify({ tokens, lines: given.tokens.map((line) => one.detok
 """
 
 
-def captions(language: str) -> list[str]:
+def captions(language):
     files = find_captions(None, "de", "en")["train"]
     return [*read_lines(files.target if language == "en" else files.source)]
 
 
-def hostile(count: int) -> list[str]:
+def hostile(count):
     """Lines of random characters and what tokenizers treat specially."""
     rng = random.Random(7)
     return ["".join(rng.choices(PARTS, k=rng.randint(1, 40))) for _ in range(count)]
 
 
-def tokenizers() -> dict[str, Any]:
+def tokenizers():
     german = captions("de")[:300]
     return {
         "spacy de": partial(SpacyTokenizer, "de"),
@@ -75,7 +73,7 @@ def tokenizers() -> dict[str, Any]:
     }
 
 
-def check(tokenizer: Tokenizer, text: Sequence[str], folder: Path) -> None:
+def check(tokenizer, text, folder):
     """The page's tokens and lines are those of the tokenizer."""
     tokens = [tokenizer.tokenize(line) for line in text]
     script = folder / "tokens.js"

@@ -21,7 +21,7 @@ from tests.toy_run import make_toy_run, toy_config
 
 
 @pytest.fixture
-def run(tmp_path) -> Run:
+def run(tmp_path):
     return Run.create(tmp_path / "run")
 
 
@@ -67,7 +67,7 @@ def test_an_interrupted_overwrite_leaves_a_run(tmp_path, monkeypatch):
         (run.path / name).touch()
     unlink, calls = Path.unlink, iter(range(9))
 
-    def stop_at_the_last(path: Path, missing_ok: bool = False) -> None:
+    def stop_at_the_last(path, missing_ok=False):
         if next(calls) == 3:
             raise KeyboardInterrupt
         unlink(path, missing_ok=missing_ok)
@@ -112,12 +112,12 @@ def test_the_environment_is_on_record(run):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
+def whole(tmp_path_factory):
     return make_toy_run(tmp_path_factory.mktemp("whole") / "run").path
 
 
 @pytest.fixture
-def trained(whole, tmp_path) -> Run:
+def trained(whole, tmp_path):
     return Run(shutil.copytree(whole, tmp_path / "run"))
 
 

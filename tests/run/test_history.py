@@ -53,6 +53,6 @@ def test_an_unreadable_history_is_logged(tmp_path, caplog, make):
     assert "metrics.jsonl" in caplog.text
 
 
-def lines(*values: object) -> bytes:
+def lines(*values):
     rows = [value if isinstance(value, str) else json.dumps(value) for value in values]
     return "".join(f"{row}\n" for row in rows).encode()

@@ -1,8 +1,6 @@
 """The CPUs of this process, and the load of others, from files that a system shows."""
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,20 +13,18 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Machine:
     """Files of a system with four CPUs, of which this process may use the first three."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.proc, self.cgroups = folder / "proc", folder / "cgroups"
         self.now_s = self.own_s = 100.0
         self.busy_s = [0.0] * 4
 
-    def write(self, files: Mapping[str, str], folder: Path | None = None) -> None:
+    def write(self, files, folder=None):
         for name, text in files.items():
             path = (folder or self.proc) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{text}\n")
 
-    def pass_time(
-        self, seconds: float, *, own: float, busy: tuple[float, float, float, float]
-    ) -> None:
+    def pass_time(self, seconds, *, own, busy):
         """`own`: CPU seconds of this process; `busy`: of all processes, on each CPU, half of them
         stolen."""
         self.now_s += seconds
@@ -43,7 +39,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+def machine(monkeypatch, tmp_path):
     machine = Machine(tmp_path)
     monkeypatch.setattr(threads, "_PROC", machine.proc)
     monkeypatch.setattr(threads, "_CGROUPS", machine.cgroups)
@@ -53,23 +49,21 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     return machine
 
 
-def test_load_is_what_other_processes_use_of_the_cpus_of_this_process(machine: Machine) -> None:
+def test_load_is_what_other_processes_use_of_the_cpus_of_this_process(machine):
     machine.pass_time(0.0, own=0.0, busy=(50.0, 0.0, 3.0, 9.0))
     before = threads.read_cpu_times()
     machine.pass_time(2.0, own=1.5, busy=(2.0, 1.0, 0.0, 2.0))
     assert threads.load_of_others(before, threads.read_cpu_times()) == pytest.approx(0.75)
 
 
-def test_load_is_never_negative(machine: Machine) -> None:
+def test_load_is_never_negative(machine):
     machine.pass_time(0.0, own=0.0, busy=(1.0, 1.0, 1.0, 1.0))
     before = threads.read_cpu_times()
     machine.pass_time(1.0, own=2.0, busy=(1.0, 0.9, 0.0, 1.0))  # clocks of different precision
     assert threads.load_of_others(before, threads.read_cpu_times()) == 0.0
 
 
-def test_without_counters_the_system_load_counts(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_counters_the_system_load_counts(machine, monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (2.5, 9.0, 9.0))
     before = threads.read_cpu_times()
     machine.now_s += 2.0
@@ -90,15 +84,13 @@ def test_without_counters_the_system_load_counts(
         ("2:cpuset:/a", {"cpuset/a/cpu.max": "100000 100000"}, 3),
     ],
 )
-def test_a_quota_lowers_the_number_of_cpus(
-    machine: Machine, own: str, limits: dict[str, str], number: int
-) -> None:
+def test_a_quota_lowers_the_number_of_cpus(machine, own, limits, number):
     machine.write({"self/cgroup": own})
     periods = {name.replace("quota", "period"): "100000" for name in limits if "quota" in name}
     machine.write(limits | periods, machine.cgroups)
     assert threads.num_available_cpus() == number
 
 
-def test_this_machine_is_described() -> None:
+def test_this_machine_is_described():
     assert 1 <= threads.num_available_cpus() <= (os.cpu_count() or 1)
     assert threads.num_cores() in (None, *range(1, len(threads.affinity()) + 1))

@@ -1,6 +1,5 @@
 """Precisions and scalers, and how float32 products are made on a processor."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime import device as runtime_device
 from seq2seq_attn.runtime import environment
 from seq2seq_attn.runtime.device import (
-    Precision,
     build_scaler,
     cpu_multiplies_bf16,
     cpu_slows_mkl,
@@ -22,10 +20,10 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def set_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def set_cpu(tmp_path, monkeypatch):
     """Replace what Linux says of the CPU."""
 
-    def write(text: str) -> None:
+    def write(text):
         path = tmp_path / "cpuinfo"
         path.write_text(text)
         monkeypatch.setattr(environment, "_CPUINFO", path)
@@ -36,7 +34,7 @@ def set_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 @pytest.fixture
-def restored_float32() -> Iterator[None]:
+def restored_float32():
     yield
     torch.set_float32_matmul_precision("highest")
 
@@ -50,26 +48,24 @@ def restored_float32() -> Iterator[None]:
         ("", False),
     ],
 )
-def test_a_cpu_multiplies_bf16_if_it_has_the_instructions(
-    set_cpu: Callable[[str], None], flags: str, expected: bool
-) -> None:
+def test_a_cpu_multiplies_bf16_if_it_has_the_instructions(set_cpu, flags, expected):
     set_cpu(f"processor : 0\nflags\t\t: {flags}\nbugs : amx_bf16\n")
     assert cpu_multiplies_bf16() is expected
 
 
 @pytest.mark.parametrize("has_bf16", [True, False])
-def test_auto_is_bf16_where_it_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
+def test_auto_is_bf16_where_it_is_fast(monkeypatch, has_bf16):
     monkeypatch.setattr(runtime_device, "cpu_multiplies_bf16", lambda: has_bf16)
     assert training_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
     assert training_precision("fp16", CPU) == "fp16"
 
 
-def test_an_unknown_precision_is_refused() -> None:
+def test_an_unknown_precision_is_refused():
     with pytest.raises(UsageError, match="precision 'int8'"):
         training_precision("int8", CPU)
 
 
-def test_only_fp16_scales() -> None:
+def test_only_fp16_scales():
     assert build_scaler("fp32", CPU) is None
     assert build_scaler("bf16", CPU) is None
     assert build_scaler("fp16", CPU) is not None
@@ -80,9 +76,7 @@ def test_only_fp16_scales() -> None:
     ("name", "device", "expected"),
     [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")],
 )
-def test_tf32_is_for_what_half_precision_leaves_over(
-    name: Precision, device: str, expected: str
-) -> None:
+def test_tf32_is_for_what_half_precision_leaves_over(name, device, expected):
     tune_float32(name, torch.device(device))
     assert torch.get_float32_matmul_precision() == expected
 
@@ -96,14 +90,12 @@ def test_tf32_is_for_what_half_precision_leaves_over(
         ("GenuineIntel", 26, "fpu avx512f", False),
     ],
 )
-def test_mkl_is_slow_on_processors_of_amd(
-    set_cpu: Callable[[str], None], vendor: str, family: int, flags: str, expected: bool
-) -> None:
+def test_mkl_is_slow_on_processors_of_amd(set_cpu, vendor, family, flags, expected):
     set_cpu(f"vendor_id : {vendor}\ncpu family : {family}\nflags : {flags}\n\nvendor_id : other\n")
     assert cpu_slows_mkl() is expected
 
 
-def test_an_unknown_cpu_is_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_cpu_is_neither(monkeypatch, tmp_path):
     monkeypatch.setattr(runtime_device, "describe_cpu", environment.describe_cpu.__wrapped__)
     monkeypatch.setattr(environment, "_CPUINFO", tmp_path / "nowhere")
     assert not cpu_multiplies_bf16()
@@ -112,9 +104,7 @@ def test_an_unknown_cpu_is_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.usefixtures("restored_float32")
 @pytest.mark.parametrize(("name", "slow"), [("fp32", True), ("fp32", False), ("bf16", True)])
-def test_products_of_onednn_are_exact_float32(
-    monkeypatch: pytest.MonkeyPatch, name: Precision, slow: bool
-) -> None:
+def test_products_of_onednn_are_exact_float32(monkeypatch, name, slow):
     monkeypatch.setattr(runtime_device, "cpu_slows_mkl", lambda: slow)
     tune_float32(name, CPU)
     # A CPU with AMX rounds the factors, which the function notices.

@@ -80,7 +80,7 @@ def test_large_blocks_go_back_to_the_system_or_stay(argument, goes_back):
         RuntimeError("x: can't allocate memory: y"),
     ],
 )
-def test_out_of_memory_names_what_to_lower(error: Exception) -> None:
+def test_out_of_memory_names_what_to_lower(error):
     with pytest.raises(UserError, match=r"^out of memory with size=64; try size=32$"):
         with explain_memory_error("size=64", "try size=32"):
             raise error

@@ -18,7 +18,7 @@ SIGNALS = [
 
 @pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize(("number", "error", "message"), SIGNALS)
-def test_the_first_signal_is_noted_and_the_second_leaves(number, error, message, capfd) -> None:
+def test_the_first_signal_is_noted_and_the_second_leaves(number, error, message, capfd):
     before = signal.getsignal(number)
     with record_signals() as stop:
         assert not stop.is_set
@@ -48,8 +48,8 @@ def test_a_signal_that_was_ignored_stays_ignored(number, caplog):
 
 
 @pytest.mark.usefixtures("heard_signals")
-def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch) -> None:
-    def fail(*args: object) -> None:
+def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch):
+    def fail(*args):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "write", fail)
@@ -59,9 +59,9 @@ def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch) -> None:
 
 
 def test_another_thread_catches_nothing():
-    requests: list[bool] = []
+    requests = []
 
-    def use() -> None:
+    def use():
         with record_signals() as stop:
             requests.append(stop.is_set)
 

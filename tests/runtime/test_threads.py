@@ -1,7 +1,5 @@
 """The number of threads is chosen by model and load, and kept where the user has set it."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
@@ -12,7 +10,7 @@ NUM_CPUS = 4
 
 
 @pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def machine(monkeypatch):
     """Four CPUs, torch's default number of threads, and a user who has set none."""
     for name in USER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -28,7 +26,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     torch.set_num_threads(number)
 
 
-def set_loads(monkeypatch: pytest.MonkeyPatch, *loads: float) -> None:
+def set_loads(monkeypatch, *loads):
     """The CPUs that other processes use, sample after sample; the last number stays."""
     left = list(loads)
     load_of_others = lambda before, now: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
@@ -39,17 +37,15 @@ def set_loads(monkeypatch: pytest.MonkeyPatch, *loads: float) -> None:
     ("loads", "number"),
     [([0.0], 4), ([0.4], 4), ([0.6], 3), ([2.0], 2), ([9.0], 1), ([3.0, 3.0, 0.1], 4)],
 )
-def test_a_model_has_a_thread_for_each_free_cpu(
-    monkeypatch: pytest.MonkeyPatch, loads: list[float], number: int
-) -> None:
+def test_a_model_has_a_thread_for_each_free_cpu(monkeypatch, loads, number):
     set_loads(monkeypatch, *loads)
     choose_threads(SMALL_MODEL)
     assert torch.get_num_threads() == number
 
 
 def test_a_small_model_has_one_thread_and_the_next_model_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     set_loads(monkeypatch, 0.0)
     choose_threads(SMALL_MODEL - 1)
     assert torch.get_num_threads() == 1
@@ -59,9 +55,7 @@ def test_a_small_model_has_one_thread_and_the_next_model_its_own(
 
 @pytest.mark.parametrize("name", [*USER_VARIABLES, None])
 @pytest.mark.parametrize("num_parameters", [1, SMALL_MODEL])
-def test_a_number_that_the_user_has_set_stays(
-    monkeypatch: pytest.MonkeyPatch, name: str | None, num_parameters: int
-) -> None:
+def test_a_number_that_the_user_has_set_stays(monkeypatch, name, num_parameters):
     set_loads(monkeypatch, 2.0)
     torch.set_num_threads(3)
     if name is not None:
