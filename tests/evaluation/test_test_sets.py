@@ -19,7 +19,7 @@ def trained(tmp_path_factory):
     and its text."""
     folder = tmp_path_factory.mktemp("trained")
     write_toy_corpus(folder / "text")
-    train_run(folder, "run", "data.valid=null", "train.objectives={agreement: {}}")
+    train_run(folder, "run", "data.valid=null")
     return folder
 
 
@@ -38,21 +38,14 @@ def test_the_default_is_the_test_set(trained):
     assert test_set.references == (trained / "text/test.en").read_text().splitlines()
 
 
-@pytest.mark.parametrize("split", ["valid", "test"])
-def test_the_reverse_model_keeps_the_swapped_sets(trained, split):
-    run = Run(trained / "run")
-    [there] = find_sets([run], [split])
-    [back] = find_sets([run.reverse], [split])
-    assert (back.source, back.references) == (there.references, there.source)
-
-
-def test_the_reverse_model_keeps_swapped_links(tmp_path, monkeypatch):
+def test_the_reverse_model_keeps_the_sets_and_their_links_swapped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = ["data.limit={train: 40, valid: 9, test: 9}", "train.max_updates=1"]
     config = load_config(["quickstart"], [*settings, "train.objectives={agreement: {}}"])
     run = train(config, run_dir=tmp_path / "run")
     [there] = find_sets([run])
     [back] = find_sets([run.reverse])
+    assert (back.source, back.references) == (there.references, there.source)
     assert there.gold.source_words == back.gold.target_words
     first = [link.split("-")[::-1] for link in there.gold.links[0].split()]
     assert [link.split("-") for link in back.gold.links[0].split()] == first
@@ -70,14 +63,13 @@ def test_runs_of_different_sets_are_not_compared(trained, tmp_path, split):
         find_sets(runs, [split])
 
 
-def test_the_training_text_is_not_kept(trained):
-    with pytest.raises(UsageError, match=r"--split train: .*--source FILE --reference FILE"):
-        find_sets([Run(trained / "run")], ["train"])
-
-
-def test_an_unknown_split_is_refused_with_those_that_are_known(trained):
-    with pytest.raises(UsageError, match=r"dev.*valid, test"):
-        find_sets([Run(trained / "run")], ["dev"])
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [("train", "--split train: .*--source FILE --reference FILE"), ("dev", "dev.*valid, test")],
+)
+def test_a_split_that_a_run_does_not_keep_is_refused(trained, split, message):
+    with pytest.raises(UsageError, match=message):
+        find_sets([Run(trained / "run")], [split])
 
 
 def test_a_run_without_sets_asks_for_files(tmp_path):

@@ -4,7 +4,6 @@ refused."""
 import base64
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -45,22 +44,16 @@ class Hub(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.requests.append(self.path)
         if self.path.startswith(f"/api/models/{NAME}/preupload/"):
-            paths = [file["path"] for file in json.loads(body)["files"]]
-            self.answer(
-                {
-                    "files": [
-                        {"path": path, "uploadMode": "regular", "shouldIgnore": False}
-                        for path in paths
-                    ]
-                }
-            )
+            files = []
+            for file in json.loads(body)["files"]:
+                files.append({**file, "uploadMode": "regular", "shouldIgnore": False})
+            self.answer({"files": files})
         elif self.path.startswith(f"/api/models/{NAME}/commit/"):
             for line in map(json.loads, body.splitlines()):
                 if line["key"] == "file":
                     self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-            self.answer(
-                {"success": True, "commitUrl": f"/{NAME}/commit/{COMMIT}", "commitOid": COMMIT}
-            )
+            address = f"/{NAME}/commit/{COMMIT}"
+            self.answer({"success": True, "commitUrl": address, "commitOid": COMMIT})
         elif self.path == "/api/validate-yaml":
             self.answer({"errors": [], "warnings": []})
         elif self.path == "/api/repos/create":
@@ -74,10 +67,10 @@ class Hub(BaseHTTPRequestHandler):
         if path == f"/api/models/{NAME}/revision/main":
             self.answer({"id": NAME, "sha": COMMIT})
         elif path == f"/api/models/{NAME}/tree/{COMMIT}":
-            entries = [
-                {"type": "file", "path": name, "size": len(c), "oid": oid(c)}
-                for name, c in self.files.items()
-            ]
+            entries = []
+            for name, content in self.files.items():
+                size = len(content)
+                entries.append({"type": "file", "path": name, "size": size, "oid": oid(content)})
             self.answer(entries)
         elif file in self.files:
             self.answer(self.files[file])
@@ -87,12 +80,12 @@ class Hub(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def answer(self, value):
-        content = value if isinstance(value, bytes) else json.dumps(value).encode()
+        is_file = isinstance(value, bytes)
+        content = value if is_file else json.dumps(value).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header(
-            "Content-Type", "application/octet-stream" if value is content else "application/json"
-        )
+        kind = "octet-stream" if is_file else "json"
+        self.send_header("Content-Type", f"application/{kind}")
         self.send_header("ETag", f'"{oid(content)}"')
         self.send_header("X-Repo-Commit", COMMIT)
         self.end_headers()
@@ -150,12 +143,7 @@ def run(tmp_path):
     return run
 
 
-def test_a_run_that_was_pushed_translates_the_same_elsewhere(
-    served,
-    run,
-    capsys,
-    monkeypatch,
-):
+def test_a_run_that_was_pushed_translates_the_same_elsewhere(served, run, capsys, monkeypatch):
     monkeypatch.chdir(run.path)
     assert run_command(["push", ".", NAME]) == 0
     assert b"\n# run\n" in served.files["README.md"]
@@ -163,31 +151,21 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
     assert {"README.md", "manifest.json", "model.safetensors"} <= served.files.keys()
     assert not {"notes.txt", "report.json"} & served.files.keys()
     assert not any(b"sentence of the test set" in content for content in served.files.values())
-    served.files["model.pickle"] = b"not downloaded"
-    command = [
-        sys.executable,
-        "-m",
-        "seq2seq_attn",
-        "translate",
-        "--run",
-        f"hf:{NAME}",
-        "--device",
-        "cpu",
-        *SOURCE,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    expected = [translation.text for translation in load(run.path, "cpu").translate(SOURCE)]
+    options = f"-m seq2seq_attn translate --run hf:{NAME} --device cpu".split()
+    command = [sys.executable, *options, *SOURCE]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        each.text for each in load(run.path, "cpu").translate(SOURCE)
-    ]
-    assert (
-        load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])[0].text
-        == done.stdout.splitlines()[0]
-    )
-    assert {path.name for path in Run.open(f"hf:{NAME}").path.iterdir()} == served.files.keys() - {
-        "README.md",
-        "model.pickle",
-    }
+    assert done.stdout.splitlines() == expected
+    [first] = load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])
+    assert first.text == expected[0]
+
+
+def test_nothing_is_downloaded_but_the_files_of_a_run(served, run):
+    push_run(run, NAME)
+    served.files["model.pickle"] = b"not downloaded"
+    downloaded = {path.name for path in Run.open(f"hf:{NAME}").path.iterdir()}
+    assert downloaded == served.files.keys() - {"README.md", "model.pickle"}
 
 
 @pytest.mark.usefixtures("served")
@@ -201,44 +179,29 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run):
     card = make_card(run, NAME)
     _, head, text = card.split("---\n", 2)
     metadata = yaml.safe_load(head)
-    assert {
-        key: metadata[key] for key in ("library_name", "pipeline_tag", "language", "license")
-    } == {
-        "library_name": "seq2seq-attn",
-        "pipeline_tag": "translation",
-        "language": ["de", "en"],
-        "license": "mit",
-    }
+    assert metadata["library_name"] == "seq2seq-attn"
+    assert metadata["pipeline_tag"] == "translation"
+    assert metadata["language"] == ["de", "en"]
+    assert metadata["license"] == "mit"
     [result] = metadata["model-index"][0]["results"]
     assert result["dataset"] == {"type": "captions", "name": "test"}
     [metric] = result["metrics"]
-    assert (metric["type"], metric["value"], metric["args"]) == (
-        "bleu",
-        94.8,
-        {"signature": "nrefs:1|case:mixed"},
-    )
+    assert metric["type"] == "bleu"
+    assert metric["value"] == 94.8
+    assert metric["args"] == {"signature": "nrefs:1|case:mixed"}
     assert "| test | 1000 | bleu | 94.8 | 94.2 to 95.5 | nrefs:1\\|case:mixed |" in text
-    for told in (
-        "seed 1",
-        "captions of seq2seq-attn",
-        run.text_hashes["train"],
-        "mit",
-        f"hf:{NAME}",
-    ):
-        assert told in text
-    assert (
-        yaml.safe_load(make_card(run, NAME, "cc-by-4.0").split("---\n")[1])["license"]
-        == "cc-by-4.0"
-    )
+    for fact in ("seed 1", run.text_hashes["train"], f"hf:{NAME}"):
+        assert fact in text
+
+
+def test_the_card_names_another_license(run):
+    assert "\nlicense: cc-by-4.0\n" in make_card(run, NAME, "cc-by-4.0")
 
 
 def test_the_card_of_a_renamed_run_tells_its_scores(run):
-    alone = {
-        "name": "test",
-        "num_pairs": 1000,
-        "measures": [{**MEASURE, "runs": MEASURE["runs"][1:]}],
-    }
-    write_json(run.path / "report.json", {"sets": [alone]})
+    alone = {**MEASURE, "runs": MEASURE["runs"][1:]}
+    report = {"sets": [{"name": "test", "num_pairs": 1000, "measures": [alone]}]}
+    write_json(run.path / "report.json", report)
     renamed = run.path.rename(run.path.with_name("renamed"))
     assert "94.8" in make_card(Run(renamed), NAME)
 

@@ -14,7 +14,7 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_listed
+from seq2seq_attn.files import write_listed, write_listed_json
 from seq2seq_attn.run import Run, newest_run
 from seq2seq_attn.train.session import choose_run_dir
 from tests.toy_run import make_toy_run, toy_config
@@ -123,13 +123,9 @@ def trained(whole, tmp_path):
 
 def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(trained):
     config = trained.config
-    config.model.hidden_size = config.model.encoder.hidden_size = config.model.embedding_size = (
-        60_000
-    )
+    config.model.hidden_size = config.model.encoder.hidden_size = 60_000
     trained.save_config(config)
-    with pytest.raises(
-        UserError, match=r"not the model of this run's config.yaml and vocabularies"
-    ):
+    with pytest.raises(UserError, match=r"model\.safetensors: not the model of this run's"):
         load(trained.path)
 
 
@@ -153,21 +149,15 @@ def test_a_configuration_of_a_run_reads_no_other_file(trained, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "model.safetensors", "source.vocab"])
-def test_pipes_and_devices_in_place_of_files_are_refused_at_once(trained, name):
-    path = trained.path / name
-    for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
-        path.unlink()
-        replace(path)
-        with pytest.raises(UserError, match=r"not a regular file|not a run directory|a link"):
-            load(trained.path)
-
-
-@pytest.mark.parametrize("name", ["config.yaml", "model.safetensors", "source.vocab"])
-def test_a_link_out_of_the_run_is_refused(trained, tmp_path, name):
+@pytest.mark.parametrize("target", [None, "/dev/zero", "../elsewhere"])
+def test_a_pipe_or_a_link_out_of_the_run_is_refused_at_once(trained, tmp_path, name, target):
     path = trained.path / name
     path.rename(tmp_path / "elsewhere")
-    path.symlink_to("../elsewhere")
-    with pytest.raises(UserError, match=name):
+    if target is None:
+        os.mkfifo(path)
+    else:
+        path.symlink_to(target)
+    with pytest.raises(UserError, match=rf"{name}.*|not a run directory"):
         load(trained.path)
 
 
@@ -178,22 +168,11 @@ def test_a_link_to_a_run_is_followed(trained, tmp_path):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize(
-    "saved",
-    [
-        {"name": "vectors", "size": 5},
-        {"name": "none"},
-        {"name": "sentences"},
-        {"name": "several", "languages": ["de"], "parts": ["{side}.text"]},
-    ],
-    ids=lambda saved: saved["name"],
+    "settings", [{"name": "vectors", "size": 5}, {"name": "none"}, {"name": "several"}]
 )
-def test_a_tokenizer_of_another_kind_is_refused(trained, side, saved):
-    parts = [part.format(side=side) for part in saved.get("parts", [])]
-    part = json.dumps({"name": "vectors", "size": 5}).encode()
-    write_listed(trained.path / f"{side}.text.tokenizer.json", part)
-    content = json.dumps({**saved, "parts": parts}).encode()
-    write_listed(trained.path / f"{side}.tokenizer.json", content)
-    with pytest.raises(UserError, match=rf"{side}\..*tokenizer\.json"):
+def test_a_tokenizer_of_another_kind_is_refused(trained, side, settings):
+    write_listed_json(trained.path / f"{side}.tokenizer.json", settings)
+    with pytest.raises(UserError, match=rf"{side}\.tokenizer\.json"):
         load(trained.path, "cpu")
 
 
