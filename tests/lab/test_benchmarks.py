@@ -23,6 +23,7 @@ from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.train.loop import train as train_run
 
 CPU = torch.device("cpu")
 UNUSED = set(
@@ -42,9 +43,24 @@ def numbers(value: object) -> list[float]:
     return [value] if isinstance(value, int | float) else []
 
 
-@pytest.mark.parametrize(
-    "module", [train, search, fast, time_to_bleu], ids=lambda module: module.__name__
-)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of one update on a toy corpus."""
+    folder = tmp_path_factory.mktemp("run")
+    settings = [*measure.toy_settings(folder / "toy"), "train.max_updates=1"]
+    return train_run(load_config([], settings), run_dir=folder / "run")
+
+
+def test_minutes_to_bleu_are_read_from_a_run(trained, capfd):
+    time_to_bleu.main([str(trained.path), "--targets", "0,99"])
+    figures = yaml.safe_load(capfd.readouterr().out)
+    published = json.loads((SPEED / "time-to-bleu.json").read_text())
+    assert published.keys() >= figures.keys()
+    assert figures["minutes_to_bleu"]["0"] == figures["validations"][0]["minutes"]
+    assert figures["minutes_to_bleu"]["99"] is None
+
+
+@pytest.mark.parametrize("module", [train, search, fast], ids=lambda module: module.__name__)
 def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
     module.main(["--quick"])
     found = yaml.safe_load(capfd.readouterr().out)
