@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> None:
     )
     add_set_option(parser)
     options = parser.parse_args(arguments)
-    experiment = load_experiment(options.name, options.set)
+    experiment = load_experiment(options.name, dict(options.set))
     only = options.only.split(",") if options.only else list(experiment.arms)
     if unknown := [arm for arm in only if arm not in experiment.arms and arm != "none"]:
         raise UsageError(

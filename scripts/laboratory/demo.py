@@ -9,8 +9,9 @@ import textwrap
 import threading
 import time
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
 from scripts.laboratory.harness.runs import SEQ2SEQ, Run, train_all
@@ -47,7 +48,7 @@ def main() -> None:
         prog="scripts/demo", description="Attention against one fixed vector."
     )
     add_set_option(parser)
-    train(parser.parse_args().set)
+    train(dict(parser.parse_args().set))
     export = subprocess.Popen(
         [*SEQ2SEQ, "export", *CONFIGS, "-o", PAGE], stdout=subprocess.DEVNULL
     )  # takes seconds
@@ -67,10 +68,10 @@ def step(title: str) -> None:
     print(f"\n\033[1m{title}\033[0m" if sys.stdout.isatty() else f"\n{title}", flush=True)
 
 
-def train(settings: Sequence[str]) -> None:
+def train(settings: Mapping[str, Any]) -> None:
     """Train what is not finished: one process per core, each on one thread. Meanwhile, a thread
     translates the sentence with the attention model after some of its validations."""
-    runs = [Run(path, (config,), tuple(settings)) for path, config in CONFIGS.items()]
+    runs = [Run(path, (config,), settings) for path, config in CONFIGS.items()]
     jobs = min(len(runs), num_available_cpus())
     how = "side by side" if jobs > 1 else "one after the other"
     step(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -111,20 +111,11 @@ class Experiment(BaseModel):
         return self
 
     def run(self, arm: str, seed: int) -> Run:
-        own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
-        words = {
-            key: value if isinstance(value, str) else json.dumps(value)
-            for key, value in settings.items()
-        }
-        texts = [
-            Template(f"{key}={word}").safe_substitute(seed=seed) for key, word in words.items()
-        ]
-        return Run(
-            self.directory / f"{stem(arm)}-s{seed}",
-            (*self.configs, *own.configs),
-            tuple(texts),
-            seed,
-        )
+        path = self.directory / f"{stem(arm)}-s{seed}"
+        configs = (*self.configs, *self.arms[arm].configs)
+        settings = json.dumps({**self.set, **self.arms[arm].set, **self.trial})
+        text = Template(settings).safe_substitute(seed=seed)
+        return Run(path, configs, json.loads(text), seed)
 
     def arm_path(self, arm: str) -> Path:
         """Where the record of an arm goes, if each arm has one; in a trial, to the folder of the
@@ -194,9 +185,9 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
-    """An experiment. With `settings` (`KEY=VALUE` for all arms) it is a trial: in a folder of its
-    own, with its record there.
+def load_experiment(name: str, settings: Mapping[str, Any] | None = None) -> Experiment:
+    """An experiment. With `settings` for all arms it is a trial: in a folder of its own, with its
+    record there.
 
     Raises:
         UsageError: there is no such experiment, or its file is not valid.
@@ -218,12 +209,8 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
     except (ValidationError, TypeError) as error:
         raise UsageError(f"{FOLDER / name}.yaml: {error}") from None
     if settings:
-        changed = {
-            key: yaml.safe_load(value)
-            for key, _, value in (setting.partition("=") for setting in settings)
-        }
         record = experiment.directory.resolve() / f"record{Path(experiment.record).suffix}"
-        experiment = experiment.model_copy(update={"record": str(record), "trial": changed})
+        experiment = experiment.model_copy(update={"record": str(record), "trial": settings})
     paths = (
         path
         for axis in experiment.axes

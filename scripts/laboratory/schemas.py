@@ -5,6 +5,7 @@ Each schema is a function from results to records by file. The forms are those o
 `docs/`, so that a new measurement replaces an old one and the page follows.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -360,11 +361,15 @@ def score_lines(
 def _header(results: Results) -> Record:
     """The question's data, settings and seeds, for records of systems."""
     first = results.runs[0][1]
+    set_texts = []
+    for key, value in first.settings.items():
+        if not key.startswith("data."):
+            set_texts.append(f"{key}={json.dumps(value)}")
     return {
         "what": results.experiment.about,
         "chosen_on": results.experiment.chosen_on,
         "config": results.experiment.configs[0],
-        "set": [setting for setting in first.settings if not setting.startswith("data.")],
+        "set": set_texts,
         "num_seeds": max(len(runs) for runs in results.runs_by_arm.values()),
         "seed": first.seed,
         "environment": describe("scripts/lab"),

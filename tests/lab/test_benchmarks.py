@@ -47,7 +47,7 @@ def numbers(value: object) -> list[float]:
 def trained(tmp_path_factory):
     """A run of one update on a toy corpus."""
     folder = tmp_path_factory.mktemp("run")
-    settings = [*measure.toy_settings(folder / "toy"), "train.max_updates=1"]
+    settings = measure.toy_settings(folder / "toy") | {"train.max_updates": 1}
     return train_run(load_config([], settings), run_dir=folder / "run")
 
 

@@ -11,19 +11,18 @@ import numpy as np
 import pytest
 
 from scripts.laboratory import demo
-from scripts.laboratory.harness.records import ROOT
+from scripts.laboratory.harness.records import ROOT, set_arguments
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
-TINY = ["data.limit={train: 60, valid: 5, test: 20}", "train.max_epochs=1"]
+TINY = {"data.limit": {"train": 60, "valid": 5, "test": 20}, "train.max_epochs": 1}
 
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     """The folder where it ran, and all that it printed."""
     folder = tmp_path_factory.mktemp("demo")
-    settings = [word for setting in TINY for word in ("--set", setting)]
-    command = [sys.executable, "-m", "scripts.laboratory.demo", *settings]
+    command = [sys.executable, "-m", "scripts.laboratory.demo", *set_arguments(TINY)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     done = subprocess.run(command, cwd=folder, env=environment, **pipes)

@@ -29,8 +29,8 @@ def run(name, arm):
 @pytest.mark.parametrize(("name", "arm"), ARMS)
 def test_every_arm_can_be_trained(name, arm):
     own = run(name, arm)
-    without_texts = ["data.extra=[]", "train.start_from=null"]  # which the arms before it make
-    check_config(load_config(own.configs, [*own.settings, *without_texts]))
+    without_texts = {"data.extra": [], "train.start_from": None}  # which the arms before it make
+    check_config(load_config(own.configs, own.settings, without_texts))
 
 
 @pytest.mark.parametrize("name", names())

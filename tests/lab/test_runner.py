@@ -124,7 +124,7 @@ def test_a_run_with_other_settings_is_refused(folder, monkeypatch):
 
 
 def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
-    trial = load_experiment("tiny", ["train.max_epochs=2", "model.hidden_size=24"])
+    trial = load_experiment("tiny", {"train.max_epochs": 2, "model.hidden_size": 24})
     config = trial.run("additive", 1).config
     assert (config.train.max_epochs, config.model.hidden_size) == (2, 24)
     assert trial.directory == Path("runs/lab/tiny-trial")

@@ -42,28 +42,42 @@ def publish(figures: Record, path: Path | None, environment: Record | None = Non
         write_json(path, {**figures, "environment": environment or describe("lab")})
 
 
-def toy_settings(folder: Path) -> list[str]:
-    """Write a corpus of eight words and return the settings that read it, with a model of 16 units
-    per layer."""
+def toy_corpus(folder: Path) -> Record:
+    """Write a corpus of eight words and return the settings that read it."""
     generator = random.Random(1)
-    words = {
-        "de": "Hund Katze Mann Frau Kind Ball Haus Baum",
-        "en": "dog cat man woman child ball house tree",
-    }
+    german = "Hund Katze Mann Frau Kind Ball Haus Baum".split()
+    english = "dog cat man woman child ball house tree".split()
     folder.mkdir(parents=True, exist_ok=True)
     for split, num_pairs in (("train", 64), ("valid", 8)):
-        pairs = [
-            [generator.randrange(8) for _ in range(generator.randint(1, 4))]
-            for _ in range(num_pairs)
-        ]
-        for language, text in words.items():
-            write_lines(
-                folder / f"{split}.{language}",
-                (" ".join(text.split()[i] for i in pair) for pair in pairs),
-            )
-    return [
-        *("data.corpus=files", f"data.data_dir={folder}", "data.tokenizer.name=spaces"),
-        *(f"data.{split}={folder / split}" for split in ("train", "valid")),
-        *(f"model.{name}=16" for name in ("embedding_size", "hidden_size", "encoder.hidden_size")),
-        *("model.tie_embeddings=none", "train.batch.size=16"),
-    ]
+        sources = []
+        targets = []
+        for _ in range(num_pairs):
+            words = generator.choices(range(8), k=generator.randint(1, 4))
+            sources.append(" ".join(german[word] for word in words))
+            targets.append(" ".join(english[word] for word in words))
+        write_lines(folder / f"{split}.de", sources)
+        write_lines(folder / f"{split}.en", targets)
+    return file_settings(folder)
+
+
+def file_settings(folder: Path) -> Record:
+    """The settings of a corpus in the files `train` and `valid` of a folder."""
+    return {
+        "data.corpus": "files",
+        "data.data_dir": str(folder),
+        "data.tokenizer.name": "spaces",
+        "data.train": str(folder / "train"),
+        "data.valid": str(folder / "valid"),
+    }
+
+
+def toy_settings(folder: Path) -> Record:
+    """The settings of `toy_corpus`, and of a model of 16 units per layer."""
+    return {
+        **toy_corpus(folder),
+        "model.embedding_size": 16,
+        "model.hidden_size": 16,
+        "model.encoder.hidden_size": 16,
+        "model.tie_embeddings": "none",
+        "train.batch.size": 16,
+    }

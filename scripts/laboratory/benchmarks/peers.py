@@ -23,7 +23,7 @@ from unittest import mock
 
 import yaml
 
-from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
+from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_corpus
 from scripts.laboratory.harness.records import ROOT, Record, set_arguments
 from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
 from seq2seq_attn.config import Config, load_config
@@ -239,17 +239,9 @@ def measure(
     pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: bool
 ) -> Iterator[Record]:
     """The rows of a record: training, then greedy and beam search."""
-    settings = (
-        [setting for setting in toy_settings(folder / "toy") if setting.startswith("data.")]
-        if is_toy
-        else []
-    )
-    write_data(
-        folder,
-        load_config(["multi30k"], settings),
-        amount.sentences,
-        "valid" if is_toy else TEST_SET,
-    )
+    settings = toy_corpus(folder / "toy") if is_toy else {}
+    test_set = "valid" if is_toy else TEST_SET
+    write_data(folder, load_config(["multi30k"], settings), amount.sentences, test_set)
     competitors = [Competitor(name, PEERS[name], python) for name, python in pythons.items()]
     ours = (*set_arguments(settings), "--device", "cpu")
     competitors += [

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
+from scripts.laboratory.benchmarks.measure import build_parser, file_settings, publish, toy_settings
 from scripts.laboratory.harness.records import Record, set_arguments
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.config import load_config
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="bench-prepare-") as name:
         folder = Path(name)
-        settings = toy_settings(folder / "toy") if options.quick else []
+        settings = toy_settings(folder / "toy") if options.quick else {}
         corpus = prepare_corpus(load_config(["multi30k"], settings))
         pairs = list(zip(*corpus.text("train"), strict=True))
         for num_pairs in [200] if options.quick else [100_000, 1_000_000]:
@@ -70,14 +70,12 @@ def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
         UserError: it failed.
     """
     with tempfile.TemporaryDirectory(dir=folder) as data_dir:
-        data = {
-            "corpus": "files",
-            "data_dir": data_dir,
-            "tokenizer.name": tokenizer,
-            "num_processes": num_processes,
+        data = file_settings(folder) | {
+            "data.data_dir": data_dir,
+            "data.tokenizer.name": tokenizer,
+            "data.num_processes": num_processes,
         }
-        data |= {split: folder / split for split in ("train", "valid")}
-        settings = set_arguments(f"data.{key}={value}" for key, value in data.items())
+        settings = set_arguments(data)
         began_at, used_s = time.perf_counter(), cpu_seconds()
         process = subprocess.Popen(
             [*SEQ2SEQ, "prepare", "-c", "base", *settings], stdout=subprocess.DEVNULL

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
-        toy = toy_settings(Path(folder)) if options.quick else []
+        toy = toy_settings(Path(folder)) if options.quick else {}
         record = measure(load_config(["tutorial"], toy), QUICK if options.quick else Amount())
     publish(record, options.record)
 

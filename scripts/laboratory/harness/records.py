@@ -6,10 +6,11 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seq2seq_attn.config.load import parse_setting
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.runtime.environment import describe_environment
@@ -47,6 +48,7 @@ def describe(script: str, device: torch.device | str = "cpu") -> Record:
 def add_set_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
+        type=parse_setting,
         action="append",
         default=[],
         metavar="KEY=VALUE",
@@ -54,8 +56,12 @@ def add_set_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def set_arguments(settings: Iterable[str]) -> list[str]:
-    return [argument for setting in settings for argument in ("--set", setting)]
+def set_arguments(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as arguments of `seq2seq train` and `seq2seq prepare`."""
+    arguments = []
+    for key, value in settings.items():
+        arguments += ["--set", f"{key}={json.dumps(value)}"]
+    return arguments
 
 
 def load_records(folder: Path) -> dict[str, Record]:

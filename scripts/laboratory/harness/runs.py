@@ -10,13 +10,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scripts.laboratory.harness.records import Record, read_events, read_training
+from scripts.laboratory.harness.records import Record, read_events, read_training, set_arguments
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json
@@ -52,19 +52,16 @@ class Run:
 
     path: Path
     configs: tuple[str, ...]
-    settings: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
 
     @property
     def arguments(self) -> list[str]:
         """The configuration as arguments of `seq2seq train` and `seq2seq prepare`."""
-        repeated = {"-c": self.configs, "--set": self._all_settings}
-        return [
-            word
-            for option, values in repeated.items()
-            for value in values
-            for word in (option, value)
-        ]
+        arguments = []
+        for config in self.configs:
+            arguments += ["-c", config]
+        return arguments + set_arguments(self._all_settings)
 
     @property
     def config(self) -> Config:
@@ -72,8 +69,8 @@ class Run:
         return load_config(self.configs, self._all_settings)
 
     @property
-    def _all_settings(self) -> list[str]:
-        return [f"seed={self.seed}", *self.settings, "train.num_threads=1"]
+    def _all_settings(self) -> Record:
+        return {"seed": self.seed, **self.settings, "train.num_threads": 1}
 
     @property
     def log_path(self) -> Path:

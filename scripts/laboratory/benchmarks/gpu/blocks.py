@@ -16,7 +16,7 @@ import torch
 
 from scripts.laboratory.benchmarks import peers, search, train
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
-from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
+from scripts.laboratory.benchmarks.measure import CPU, publish, toy_corpus, toy_settings
 from scripts.laboratory.benchmarks.time_to_bleu import summarize
 from scripts.laboratory.harness.records import (
     Record,
@@ -67,19 +67,18 @@ def main(arguments: Sequence[str]) -> None:
     publish(RUN[name](torch.device(device)), Path(path), environment)
 
 
-def build_config(name: str, device: torch.device, *settings: str) -> Config:
+def build_config(name: str, device: torch.device, settings: Record | None = None) -> Config:
     """A configuration on Multi30k's tokens; on the CPU on a toy corpus, with tiny layers."""
-    toy = toy_settings(FOLDER / "toy") if device == CPU else []
-    config = load_config([name], [*toy, *settings])
+    toy = toy_settings(FOLDER / "toy") if device == CPU else {}
+    config = load_config([name], toy, settings or {})
     config.data = load_config(["multi30k"], toy).data
     return config
 
 
 def check(device: torch.device) -> Record:
     """Losses of three updates without dropout: on the CPU, eager and with CUDA graphs."""
-    config = build_config(
-        "multi30k", device, *(f"model.dropout.{x}=0" for x in ("embedding", "encoder", "readout"))
-    )
+    no_dropout = {f"model.dropout.{place}": 0.0 for place in ("embedding", "encoder", "readout")}
+    config = build_config("multi30k", device, no_dropout)
     batches, sizes = train.make_batches(config, 1)
     losses: dict[str, dict[str, list[float]]] = {}
     worst = {}
@@ -129,14 +128,14 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
     folder = FOLDER / f"seeds-{num_seeds}"
     runs = [folder / f"run-{seed}" for seed in range(1, num_seeds + 1)]
     if device == CPU:
-        settings = [*toy_settings(folder / "toy"), "train.max_epochs=1"]
+        settings = toy_settings(folder / "toy") | {"train.max_epochs": 1}
     else:
         raw = multi30k.fetch(load_config(["multi30k"]).data.data_dir).resolve()
-        settings = [f"data.source_dir={raw}", f"data.data_dir={folder / 'data'}"]
-        settings += ["train.device=cuda", "train.cuda_graphs=true"]
+        settings = {"data.source_dir": str(raw), "data.data_dir": str(folder / "data")}
+        settings |= {"train.device": "cuda", "train.cuda_graphs": True}
     arguments = ["-c", CONFIG, *set_arguments(settings)]
     seconds = {"prepare": timed(["prepare", *arguments])}
-    arguments += set_arguments(["train.num_threads=1"] if num_seeds > 1 else [])
+    arguments += set_arguments({"train.num_threads": 1} if num_seeds > 1 else {})
     numbered = [
         ["--set", f"seed={seed}", "--run-dir", str(run)] for seed, run in enumerate(runs, start=1)
     ]
@@ -207,9 +206,9 @@ def against_joeynmt(device: torch.device) -> Record:
     """
     is_toy, folder, python = device == CPU, FOLDER / "peers", Path(sys.executable)
     folder.mkdir(exist_ok=True)
-    toy = [one for one in toy_settings(folder / "toy") if one.startswith("data.")] if is_toy else []
+    toy = toy_corpus(folder / "toy") if is_toy else {}
     peers.write_data(folder, load_config(["multi30k"], toy), 8, "valid")
-    ours = [*set_arguments(toy if is_toy else ["train.cuda_graphs=true"]), "--device", device.type]
+    ours = [*set_arguments(toy or {"train.cuda_graphs": True}), "--device", device.type]
     competitors = [  # with more updates, as a graph is recorded when a shape comes twice
         peers.Competitor(f"ours, {name}", peers.OURS, python, ours, num_windows=1 if is_toy else 8)
         for name in (["fp32"] if is_toy else ["fp32", "bf16"])
