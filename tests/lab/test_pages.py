@@ -118,7 +118,7 @@ def test_records_of_a_machine_without_bf16_and_git_are_shown():
         ]
     figures["time-to-bleu"]["minutes_to_bleu"]["99"] = None
     texts = [
-        render.render("readme-speed.md.j2", speed=figures, num_raced=0),
+        render.render("readme-speed.md.j2", speed=figures),
         speed.speed_page(figures),
     ]
     assert ["bf16" in text.partition("![")[0] for text in texts] == [False, False]

@@ -13,7 +13,6 @@ from scripts.laboratory.pages import (
     mechanisms,
     pictures,
     quality,
-    race,
     reference,
     results,
     site,
@@ -42,12 +41,10 @@ def documents() -> Iterator[tuple[Path, str]]:
 def readme() -> str:
     """README.md, with its blocks as the records have them."""
     evaluated = results.evaluations()
-    raced = race.race()
     values = {
         "demo": evaluated["demo"],
         "configurations": results.configurations(evaluated),
         "speed": load_records(SPEED),
-        "num_raced": len(race.finished(raced)) if raced else 0,
     }
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("demo", "results", "speed"):

@@ -10,34 +10,27 @@ from seq2seq_attn.files import read_json
 LEADER = "ours, multi30k-fast"
 
 
-def race() -> Record | None:
-    """The record of the race so far."""
-    path = RECORDS / "race.json"
-    return dict(read_json(path)) if path.exists() else None
-
-
-def finished(record: Record) -> list[Record]:
-    """The systems that were scored."""
-    return [system for system in record["systems"] if "points" in system]
+def race() -> Record:
+    """The record of the race."""
+    return dict(read_json(RECORDS / "race.json"))
 
 
 def bleu_at(system: Record, minute: float) -> float:
     """Lower-cased BLEU at a minute, as some systems write lower case: on the line between two
     checkpoints, from 0 at the start; after the last checkpoint, its score."""
-    minutes, bleu = (
-        [point[key] for point in system["points"]] for key in ("minutes", "bleu_lower_case")
-    )
+    minutes = [point["minutes"] for point in system["points"]]
+    bleu = [point["bleu_lower_case"] for point in system["points"]]
     return float(np.interp(minute, [0.0, *minutes], [0.0, *bleu]))
 
 
 def leads(record: Record) -> list[str]:
     """A sentence for each other system: by how much `multi30k-fast` leads, and where it does not.
     The other was stopped at its last checkpoint, so later minutes say nothing."""
-    systems = {system["name"]: system for system in finished(record)}
-    leader = systems.get(LEADER)
+    systems = {system["name"]: system for system in record["systems"]}
+    leader = systems[LEADER]
     sentences = []
     for name, system in systems.items():
-        if leader is None or name.startswith("ours"):
+        if name.startswith("ours"):
             continue
         last = system["points"][-1]["minutes"]
         gains = {}
