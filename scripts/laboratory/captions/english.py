@@ -10,6 +10,7 @@ from scripts.laboratory.captions.tree import (
     PrepositionalPhrase,
     Sentence,
     Token,
+    words,
 )
 
 _PRONOUN = {"m": "he", "f": "she"}
@@ -23,15 +24,15 @@ def english_sentence(sentence: Sentence) -> list[Token]:
     tokens: list[Token] = []
     if sentence.opening is not None:
         tokens += _clause(sentence.opening)
-        tokens.append(Token(COMMA, ((sentence.opening.uid, "comma"),)))
+        tokens += words(COMMA, (sentence.opening.uid, "comma"))
     for i, clause in enumerate(sentence.clauses):
         if i:
             word = sentence.joints[i - 1]
-            tokens.append(Token(COMMA, ((sentence.uid, f"comma {i}"),)))
+            tokens += words(COMMA, (sentence.uid, f"comma {i}"))
             if word != COMMA:
-                tokens.append(Token(_JOINTS[word], ((sentence.uid, f"joint {i}"),)))
+                tokens += words(_JOINTS[word], (sentence.uid, f"joint {i}"))
         tokens += _clause(clause, is_question=sentence.is_question)
-    tokens.append(Token("?" if sentence.is_question else ".", ((sentence.uid, "stop"),)))
+    tokens += words("?" if sentence.is_question else ".", (sentence.uid, "stop"))
     return _articles(tokens)
 
 
@@ -56,7 +57,7 @@ def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = Tr
     auxiliary, rest = _verbs(clause, is_question=is_question)
     subject = _subject(clause) if has_subject else []
     middle = _middle(clause)
-    negation = [Token("not", _negation_keys(clause))] if clause.is_negated else []
+    negation = words("not", _negation_key(clause)) if clause.is_negated else []
     if is_question:
         tokens += [*auxiliary[:1], *subject, *negation, *auxiliary[1:], *middle, *rest]
     elif clause.verb is None:
@@ -81,14 +82,14 @@ def _front(clause: Clause) -> list[Token]:
 
 def _subject(clause: Clause) -> list[Token]:
     if clause.is_existential:
-        return [Token("there", ((clause.uid, "there"),))]
+        return words("there", (clause.uid, "there"))
     return [] if clause.gap == "subject" else english_np(clause.subject)
 
 
-def _negation_keys(clause: Clause) -> tuple[Key, ...]:
+def _negation_key(clause: Clause) -> Key:
     if clause.is_indefinite_negation and clause.accusative is not None:
-        return ((clause.accusative.uid, "not"),)
-    return ((clause.uid, "not"),)
+        return clause.accusative.uid, "not"
+    return clause.uid, "not"
 
 
 def _middle(clause: Clause) -> list[Token]:
@@ -117,32 +118,34 @@ def _verbs(clause: Clause, *, is_question: bool) -> tuple[list[Token], list[Toke
     fin: Key = (clause.uid, "fin")
     lex: Key = (clause.uid, "lex")
     many = clause.subject.is_many
-    be = Token("are" if many else "is", (fin,))
-    verb = clause.verb
-    if verb is None:
-        return [Token("were" if many else "was", (fin,)) if clause.mode == "past" else be], []
-    base, third, progressive, past, participle = verb.en
-    plus = [Token(word, (lex,)) for word in verb.plus.split()]
-    needs_do = is_question or clause.is_negated
     mode = clause.mode
-    if mode == "modal" and clause.modal is not None:
-        words = (clause.modal.en_plural if many else clause.modal.en).split()
-        return [Token(word, (fin,)) for word in words], [Token(base, (lex,)), *plus]
+    verb = clause.verb
+    be = words("are" if many else "is", fin)
+    was = words("were" if many else "was", fin)
+    if verb is None:
+        return was if mode == "past" else be, []
+    base, third, progressive, past, participle = verb.en
+    plus = words(verb.plus, lex)
+    infinitive = [*words(base, lex), *plus]
+    needs_do = is_question or clause.is_negated
+    if clause.modal is not None:
+        modal = clause.modal.en_plural if many else clause.modal.en
+        return words(modal, fin), infinitive
     if mode == "future":
-        return [Token("will", (fin,))], [Token(base, (lex,)), *plus]
+        return words("will", fin), infinitive
     if mode == "passive":
-        return [be, Token("being", (fin,))], [Token(participle, (lex,)), *plus]
+        return [*be, *words("being", fin)], [*words(participle, lex), *plus]
     if mode == "passive past":
-        return [Token("were" if many else "was", (fin,))], [Token(participle, (lex,)), *plus]
+        return was, [*words(participle, lex), *plus]
     if mode == "perfect":
         if needs_do:
-            return [Token("did", (fin,))], [Token(base, (lex,)), *plus]
-        return [], [Token(past, (fin, lex)), *plus]
+            return words("did", fin), infinitive
+        return [], [*words(past, fin, lex), *plus]
     if verb.is_simple or clause.is_habit:
         if needs_do:
-            return [Token("do" if many else "does", (fin,))], [Token(base, (lex,)), *plus]
-        return [], [Token(base if many else third, (fin, lex)), *plus]
-    return [be], [Token(progressive, (lex,)), *plus]
+            return words("do" if many else "does", fin), infinitive
+        return [], [*words(base if many else third, fin, lex), *plus]
+    return be, [*words(progressive, lex), *plus]
 
 
 def _complements(clause: Clause) -> list[Token]:
@@ -156,7 +159,7 @@ def _complements(clause: Clause) -> list[Token]:
         tokens += english_np(clause.accusative)
     if clause.dative is not None and clause.gap != "dative":
         if clause.accusative is not None:
-            tokens.append(Token("to", ((clause.dative.uid, "to"),)))
+            tokens += words("to", (clause.dative.uid, "to"))
         tokens += english_np(clause.dative)
     if _manner_place(clause) == "behind the object":
         tokens += manner
@@ -176,7 +179,7 @@ def _complements(clause: Clause) -> list[Token]:
 def _trailing(clause: Clause) -> list[Token]:
     tokens: list[Token] = []
     if clause.shared is not None:
-        tokens.append(Token("and", ((clause.shared.uid, "and"),)))
+        tokens += words("and", (clause.shared.uid, "and"))
         tokens += _clause(clause.shared, has_subject=False)
     if clause.complement is not None:
         tokens += _clause(clause.complement)
@@ -187,14 +190,14 @@ def _trailing(clause: Clause) -> list[Token]:
 
 def _fixed(fixed: FixedPhrase) -> list[Token]:
     keys: list[list[Key]] = [[] for _ in fixed.en]
-    for i, j in fixed.phrase.links:
+    for i, j in fixed.phrase.word_links:
         keys[j].append((fixed.uid, f"{i}-{j}"))
     return [Token(word, tuple(key)) for word, key in zip(fixed.en, keys, strict=True)]
 
 
 def english_pp(pp: PrepositionalPhrase) -> list[Token]:
     """A prepositional phrase; every word of "in front of" carries the preposition's key."""
-    return [*(Token(word, ((pp.uid, "prep"),)) for word in pp.en.split()), *english_np(pp.phrase)]
+    return [*words(pp.en, (pp.uid, "prep")), *english_np(pp.phrase)]
 
 
 def english_np(phrase: NounPhrase) -> list[Token]:
@@ -202,9 +205,7 @@ def english_np(phrase: NounPhrase) -> list[Token]:
     tokens = _single(phrase)
     for i, other in enumerate(phrase.following):
         is_last = i == len(phrase.following) - 1
-        tokens.append(
-            Token("and" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),))
-        )
+        tokens += words("and" if is_last else COMMA, (other.uid, "and" if is_last else "comma"))
         tokens += _single(other)
     return tokens
 
@@ -212,17 +213,16 @@ def english_np(phrase: NounPhrase) -> list[Token]:
 def _single(phrase: NounPhrase) -> list[Token]:
     uid = phrase.uid
     if phrase.determiner == "pronoun" and phrase.owner is not None:
-        return [Token(_subject_pronoun(phrase.owner), ((uid, "noun"),))]
+        return words(_subject_pronoun(phrase.owner), (uid, "noun"))
     tokens = _determiner(phrase)
     for i, adjective in enumerate(phrase.adjectives):
         tokens += _adjective(uid, f"adjective {i}", adjective)
     if phrase.noun is None:
         if phrase.label is not None:
-            tokens.append(Token(phrase.label[2], ((uid, "label"),)))
-        tokens.append(Token(phrase.name, ((uid, "noun"),)))
+            tokens += words(phrase.label[2], (uid, "label"))
+        tokens += words(phrase.name, (uid, "noun"))
     else:
-        text = phrase.noun.en_plural if phrase.is_plural else phrase.noun.en
-        tokens += [Token(word, ((uid, "noun"),)) for word in text.split()]
+        tokens += words(phrase.noun.english(is_plural=phrase.is_plural), (uid, "noun"))
     if phrase.attribute is not None:
         tokens += english_pp(phrase.attribute)
     if phrase.relative is not None:
@@ -237,18 +237,15 @@ def _subject_pronoun(owner: NounPhrase) -> str:
 
 
 def _determiner(phrase: NounPhrase) -> list[Token]:
-    keys: tuple[Key, ...] = ((phrase.uid, "det"),)
+    key: Key = (phrase.uid, "det")
     if phrase.genitive is not None:
         # the possessor's 's does the work of the article
         possessor = english_np(phrase.genitive)
         last = possessor[-1]
-        return [*possessor[:-1], Token(f"{last.text}'s", last.keys + keys)]
+        return [*possessor[:-1], Token(f"{last.text}'s", (*last.keys, key))]
     kind = phrase.determiner
-    if kind == "number":
-        return [Token(phrase.number[1], keys)]
     if kind == "sein" and phrase.owner is not None:
-        word = "their" if phrase.owner.is_many else _POSSESSIVE[phrase.owner.gender]
-        return [Token(word, keys)]
+        return words("their" if phrase.owner.is_many else _POSSESSIVE[phrase.owner.gender], key)
     word = {
         "der": "the",
         "ein": "a",
@@ -256,31 +253,23 @@ def _determiner(phrase: NounPhrase) -> list[Token]:
         "dieser": "these" if phrase.is_plural else "this",
         "jeder": "every",
     }.get(kind, phrase.number[1])
-    return [Token(word, keys)] if word else []
+    return words(word, key)
 
 
 def _relative_pronoun(clause: Clause) -> list[Token]:
     key: Key = (clause.uid, "relative")
+    is_person = clause.antecedent.is_person
     if clause.gap_phrase is not None:
-        pronoun = "whom" if clause.gap_phrase.phrase.is_person else "which"
-        return [
-            *(Token(w, ((clause.gap_phrase.uid, "prep"),)) for w in clause.gap_phrase.en.split()),
-            Token(pronoun, (key,)),
-        ]
-    antecedent = {
-        "subject": clause.subject,
-        "accusative": clause.accusative,
-        "dative": clause.dative,
-    }[clause.gap]
-    assert antecedent is not None  # the gap of a relative clause holds its antecedent
-    if not antecedent.is_person:
-        return [Token("that", (key,))]
-    return [Token("who" if clause.gap == "subject" else "whom", (key,))]
+        preposition = words(clause.gap_phrase.en, (clause.gap_phrase.uid, "prep"))
+        return preposition + words("whom" if is_person else "which", key)
+    if not is_person:
+        return words("that", key)
+    return words("who" if clause.gap == "subject" else "whom", key)
 
 
 def _adjective(
     uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None]
 ) -> list[Token]:
     word, degree = adjective
-    tokens = [Token(degree[1], ((uid, f"{role} degree"),))] if degree is not None else []
-    return [*tokens, *(Token(part, ((uid, role),)) for part in word.en.split())]
+    tokens = words(degree[1], (uid, f"{role} degree")) if degree is not None else []
+    return tokens + words(word.en, (uid, role))

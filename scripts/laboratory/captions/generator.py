@@ -24,7 +24,6 @@ from typing import NamedTuple
 from scripts.laboratory.captions.english import english_sentence
 from scripts.laboratory.captions.grammar import Grammar
 from scripts.laboratory.captions.growth import Growth
-from scripts.laboratory.captions.lexicon import load_lexicon
 from scripts.laboratory.captions.nouns import Impossible
 from scripts.laboratory.captions.patterns import draw_sentence, patterns_for
 from scripts.laboratory.captions.tree import Token
@@ -72,7 +71,7 @@ def _draw(
     is_unique: bool,
 ) -> Iterator[CaptionPair]:
     rng = random.Random(f"captions {seed}")
-    grammar = Grammar(load_lexicon(), rng)
+    grammar = Grammar(rng)
     lengths: list[int] = []
     seen: set[str] = set()
     for _ in range(num_pairs):

@@ -10,27 +10,17 @@ from scripts.laboratory.captions.tree import (
     PrepositionalPhrase,
     Sentence,
     Token,
+    words,
 )
 
-_DER = {
-    "nom": {"m": "der", "f": "die", "n": "das", "p": "die"},
-    "acc": {"m": "den", "f": "die", "n": "das", "p": "die"},
-    "dat": {"m": "dem", "f": "der", "n": "dem", "p": "den"},
-    "gen": {"m": "des", "f": "der", "n": "des", "p": "der"},
-}
-_EIN = {
-    "nom": {"m": "", "f": "e", "n": "", "p": "e"},
-    "acc": {"m": "en", "f": "e", "n": "", "p": "e"},
-    "dat": {"m": "em", "f": "er", "n": "em", "p": "en"},
-    "gen": {"m": "es", "f": "er", "n": "es", "p": "er"},
-}
-_DIESER = {
+_ENDINGS = {
     "nom": {"m": "er", "f": "e", "n": "es", "p": "e"},
     "acc": {"m": "en", "f": "e", "n": "es", "p": "e"},
     "dat": {"m": "em", "f": "er", "n": "em", "p": "en"},
     "gen": {"m": "es", "f": "er", "n": "es", "p": "er"},
 }
-_RELATIVE = {**_DER, "dat": {"m": "dem", "f": "der", "n": "dem", "p": "denen"}}
+_BARE = {("nom", "m"), ("nom", "n"), ("acc", "n")}
+"""cases and genders in which ein, kein and sein have no ending"""
 _PRONOUN = {"m": "er", "f": "sie", "n": "es", "p": "sie"}
 _CONTRACTIONS = {
     ("in", "dem"): "im",
@@ -39,10 +29,13 @@ _CONTRACTIONS = {
     ("zu", "der"): "zur",
     ("von", "dem"): "vom",
 }
-_FINITE = {
-    "perfect": {"haben": ("hat", "haben"), "sein": ("ist", "sind")},
-    "copula": {"present": ("ist", "sind"), "past": ("war", "waren")},
+_AUXILIARIES = {
+    "haben": ("hat", "haben"),
+    "sein": ("ist", "sind"),
+    "passive": ("wird", "werden"),
+    "passive past": ("wurde", "wurden"),
 }
+"""finite verbs before a participle, singular and plural"""
 COMMA = ","
 
 Part = NounPhrase | PrepositionalPhrase | FixedPhrase | Token
@@ -52,25 +45,25 @@ def german_sentence(sentence: Sentence) -> list[Token]:
     """The tokens of a sentence, final mark included."""
     tokens: list[Token] = []
     if sentence.opening is not None:
-        tokens += _subordinate(sentence.opening)
-        tokens.append(Token(COMMA, ((sentence.opening.uid, "comma"),)))
+        tokens += german_clause(sentence.opening, "last")
+        tokens += words(COMMA, (sentence.opening.uid, "comma"))
     for i, clause in enumerate(sentence.clauses):
         if i:
             tokens += _joint(sentence, i)
         has_opening = i == 0 and sentence.opening is not None
         order = "first" if has_opening or sentence.is_question else "second"
         tokens += german_clause(clause, order)
-    tokens.append(Token("?" if sentence.is_question else ".", ((sentence.uid, "stop"),)))
+    tokens += words("?" if sentence.is_question else ".", (sentence.uid, "stop"))
     return _tidy_commas(tokens)
 
 
 def _joint(sentence: Sentence, i: int) -> list[Token]:
     word = sentence.joints[i - 1]
-    comma = Token(COMMA, ((sentence.uid, f"comma {i}"),))
+    comma = words(COMMA, (sentence.uid, f"comma {i}"))
     if word == COMMA:
-        return [comma]
-    joint = Token(word, ((sentence.uid, f"joint {i}"),))
-    return [joint] if word == "und" else [comma, joint]
+        return comma
+    joint = words(word, (sentence.uid, f"joint {i}"))
+    return joint if word == "und" else comma + joint
 
 
 def _tidy_commas(tokens: list[Token]) -> list[Token]:
@@ -116,18 +109,16 @@ def _verb_final(clause: Clause, finite: list[Token], end: list[Token]) -> list[T
 def _trailing(clause: Clause, order: str) -> list[Token]:
     tokens: list[Token] = []
     if clause.shared is not None:
-        tokens.append(Token("und", ((clause.shared.uid, "and"),)))
+        tokens += words("und", (clause.shared.uid, "and"))
         tokens += german_clause(clause.shared, order if order == "last" else "bare")
     for inner in (clause.complement, clause.subordinate):
         if inner is not None:
-            tokens.append(Token(COMMA, ()))
-            tokens += _subordinate(inner)
-            tokens.append(Token(COMMA, ()))
+            tokens += _between_commas(inner)
     return tokens
 
 
-def _subordinate(clause: Clause) -> list[Token]:
-    return german_clause(clause, "last")
+def _between_commas(clause: Clause) -> list[Token]:
+    return [Token(COMMA, ()), *german_clause(clause, "last"), Token(COMMA, ())]
 
 
 def _verbs(clause: Clause) -> tuple[list[Token], list[Token]]:
@@ -135,32 +126,30 @@ def _verbs(clause: Clause) -> tuple[list[Token], list[Token]]:
     fin: Key = (clause.uid, "fin")
     lex: Key = (clause.uid, "lex")
     many = clause.subject.is_many
-    if clause.is_existential:
-        return [Token("gibt", (fin,))], []
     verb = clause.verb
+    mode = clause.mode
+    if clause.is_existential:
+        return words("gibt", fin), []
     if verb is None:
-        kind = "past" if clause.mode == "past" else "present"
-        return [Token(_FINITE["copula"][kind][many], (fin,))], []
-    if clause.mode == "perfect":
-        return [Token(_FINITE["perfect"][verb.auxiliary][many], (fin,))], [
-            Token(verb.participle, (lex,))
-        ]
-    if clause.mode == "modal" and clause.modal is not None:
-        return [Token(clause.modal.plural if many else clause.modal.singular, (fin,))], [
-            Token(verb.de, (lex,))
-        ]
-    if clause.mode == "future":
-        return [Token("werden" if many else "wird", (fin,))], [Token(verb.de, (lex,))]
-    if clause.mode in ("passive", "passive past"):
-        forms = ("wird", "werden") if clause.mode == "passive" else ("wurde", "wurden")
-        return [Token(forms[many], (fin,))], [Token(verb.participle, (lex,))]
-    finite = Token(verb.plural if many else verb.singular, (fin, lex))
-    return [finite], [Token(verb.prefix, (lex,))] if verb.prefix else []
+        singular, plural = ("war", "waren") if mode == "past" else ("ist", "sind")
+        return words(plural if many else singular, fin), []
+    end = verb.de
+    if clause.modal is not None:
+        singular, plural = clause.modal.singular, clause.modal.plural
+    elif mode == "future":
+        singular, plural = "wird", "werden"
+    elif mode == "present":
+        finite = words(verb.plural if many else verb.singular, fin, lex)
+        return finite, words(verb.prefix, lex)
+    else:
+        end = verb.participle
+        singular, plural = _AUXILIARIES[verb.auxiliary if mode == "perfect" else mode]
+    return words(plural if many else singular, fin), words(end, lex)
 
 
 def _front(clause: Clause) -> list[Token]:
     if clause.is_existential and clause.front == "subject":
-        return [Token("es", ((clause.uid, "there"),))]
+        return words("es", (clause.uid, "there"))
     if clause.front == "time" and clause.time is not None:
         return _fixed(clause.time)
     if clause.front == "place" and clause.place is not None:
@@ -183,7 +172,7 @@ def _middle_field(
         moved = _hanging_relative(part) if is_last and has_bracket else None
         tokens += _part(part, case, skip=moved)
         if moved is not None:
-            extraposed = _relative(moved)
+            extraposed = _between_commas(moved)
     if clause.predicate is not None:
         tokens += _adjective(clause.uid, "predicate", clause.predicate, "")
     return tokens, extraposed
@@ -244,7 +233,7 @@ def _hanging_relative(part: Part) -> Clause | None:
 
 def _fixed(fixed: FixedPhrase) -> list[Token]:
     keys: list[list[Key]] = [[] for _ in fixed.de]
-    for i, j in fixed.phrase.links:
+    for i, j in fixed.phrase.word_links:
         keys[i].append((fixed.uid, f"{i}-{j}"))
     return [Token(word, tuple(key)) for word, key in zip(fixed.de, keys, strict=True)]
 
@@ -253,11 +242,10 @@ def german_pp(pp: PrepositionalPhrase, skip: Clause | None = None) -> list[Token
     """A prepositional phrase; in dem -> im and its like are one token with the keys of both."""
     tokens = german_np(pp.phrase, pp.case, skip)
     key: Key = (pp.uid, "prep")
-    contracted = (
-        _CONTRACTIONS.get((pp.de, tokens[0].text)) if pp.phrase.determiner == "der" else None
-    )
-    if contracted is not None:
-        return [Token(contracted, (key, *tokens[0].keys)), *tokens[1:]]
+    if pp.phrase.determiner == "der":
+        contracted = _CONTRACTIONS.get((pp.de, tokens[0].text))
+        if contracted is not None:
+            return [Token(contracted, (key, *tokens[0].keys)), *tokens[1:]]
     return [Token(pp.de, (key,)), *tokens]
 
 
@@ -266,9 +254,7 @@ def german_np(phrase: NounPhrase, case: Case, skip: Clause | None = None) -> lis
     tokens = _single(phrase, case, skip)
     for i, other in enumerate(phrase.following):
         is_last = i == len(phrase.following) - 1
-        tokens.append(
-            Token("und" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),))
-        )
+        tokens += words("und" if is_last else COMMA, (other.uid, "and" if is_last else "comma"))
         tokens += _single(other, case, skip)
     return tokens
 
@@ -276,87 +262,80 @@ def german_np(phrase: NounPhrase, case: Case, skip: Clause | None = None) -> lis
 def _single(phrase: NounPhrase, case: Case, skip: Clause | None) -> list[Token]:
     uid = phrase.uid
     number = "p" if phrase.is_plural else phrase.gender
-    case_keys: tuple[Key, ...] = ((uid, "to"),)  # the dative's counterpart, where English says "to"
     if phrase.determiner == "pronoun" and phrase.owner is not None:
         form = _PRONOUN["p" if phrase.owner.is_many else phrase.owner.gender]
-        return [Token(form, ((uid, "noun"),))]
+        return words(form, (uid, "noun"))
     tokens = _determiner(phrase, case, number)
     ending = _ending(phrase.determiner, case, number)
     for i, adjective in enumerate(phrase.adjectives):
         tokens += _adjective(uid, f"adjective {i}", adjective, ending)
     if phrase.noun is None:
         if phrase.label is not None:
-            tokens.append(Token(phrase.label[0 if case == "nom" else 1], ((uid, "label"),)))
-        tokens.append(Token(phrase.name, ((uid, "noun"),)))
+            tokens += words(phrase.label[0 if case == "nom" else 1], (uid, "label"))
+        tokens += words(phrase.name, (uid, "noun"))
     else:
-        tokens.append(Token(phrase.noun.german(case, is_plural=phrase.is_plural), ((uid, "noun"),)))
-    tokens[0] = Token(tokens[0].text, tokens[0].keys + case_keys)
+        tokens += words(phrase.noun.german(case, is_plural=phrase.is_plural), (uid, "noun"))
+    # the dative's counterpart, where English says "to"
+    tokens[0] = Token(tokens[0].text, (*tokens[0].keys, (uid, "to")))
     if phrase.genitive is not None:
         tokens += german_np(phrase.genitive, "gen")
     if phrase.attribute is not None:
         tokens += german_pp(phrase.attribute)
     if phrase.relative is not None and phrase.relative is not skip:
-        tokens += _relative(phrase.relative)
+        tokens += _between_commas(phrase.relative)
     return tokens
 
 
-def _relative(clause: Clause) -> list[Token]:
-    return [Token(COMMA, ()), *german_clause(clause, "last"), Token(COMMA, ())]
-
-
 def _relative_pronoun(clause: Clause) -> list[Token]:
-    antecedent = clause.gap_phrase.phrase if clause.gap_phrase is not None else _gap_np(clause)
-    cases: dict[str, Case] = {"subject": "nom", "accusative": "acc", "dative": "dat"}
-    case = clause.gap_phrase.case if clause.gap_phrase is not None else cases[clause.gap]
+    antecedent = clause.antecedent
     number = "p" if antecedent.is_plural else antecedent.gender
-    pronoun = Token(_RELATIVE[case][number], ((clause.uid, "relative"),))
-    if clause.gap_phrase is None:
-        return [pronoun]
-    return [Token(clause.gap_phrase.de, ((clause.gap_phrase.uid, "prep"),)), pronoun]
+    key: Key = (clause.uid, "relative")
+    if clause.gap_phrase is not None:
+        preposition = words(clause.gap_phrase.de, (clause.gap_phrase.uid, "prep"))
+        return preposition + words(_relative_form(clause.gap_phrase.case, number), key)
+    cases: dict[str, Case] = {"subject": "nom", "accusative": "acc", "dative": "dat"}
+    return words(_relative_form(cases[clause.gap], number), key)
 
 
-def _gap_np(clause: Clause) -> NounPhrase:
-    phrase = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[
-        clause.gap
-    ]
-    assert phrase is not None  # the gap of a relative clause holds its antecedent
-    return phrase
+def _relative_form(case: Case, number: str) -> str:
+    return "denen" if case == "dat" and number == "p" else _article(case, number)
+
+
+def _article(case: Case, number: str) -> str:
+    """A form of der, die, das."""
+    ending = _ENDINGS[case][number]
+    if ending == "es" and case != "gen":
+        return "das"
+    return "die" if ending == "e" else f"d{ending}"
 
 
 def _determiner(phrase: NounPhrase, case: Case, number: str) -> list[Token]:
-    keys: tuple[Key, ...] = ((phrase.uid, "det"),)
+    key: Key = (phrase.uid, "det")
     kind = phrase.determiner
+    ending = _ENDINGS[case][number]
     if kind == "number":
-        return [Token(phrase.number[0], keys)]
+        return words(phrase.number[0], key)
     if kind == "der":
-        return [Token(_DER[case][number], keys)]
-    if kind == "dieser" or kind == "jeder":
-        return [Token(kind[:-2] + _DIESER[case][number], keys)]
-    if kind == "ein":
-        return [Token("ein" + _EIN[case][number], keys)]
-    if kind == "kein":
-        return [Token("kein" + _EIN[case][number], (*keys, (phrase.uid, "not")))]
+        return words(_article(case, number), key)
+    if kind in ("dieser", "jeder"):
+        return words(kind[:-2] + ending, key)
+    stem = kind
     if kind == "sein" and phrase.owner is not None:
         stem = "sein" if phrase.owner.gender != "f" and not phrase.owner.is_many else "ihr"
-        return [Token(stem + _EIN[case][number], keys)]
-    return [Token(kind[:-1] + _DIESER[case]["p"], keys)] if kind else []
+    if kind in ("ein", "kein", "sein"):
+        text = stem if (case, number) in _BARE else stem + ending
+        return words(text, key, (phrase.uid, "not")) if kind == "kein" else words(text, key)
+    return words(kind[:-1] + _ENDINGS[case]["p"], key) if kind else []
 
 
 def _ending(determiner: str, case: Case, number: str) -> str:
     """Adjective endings: weak after der-words, mixed after ein-words, strong elsewhere."""
+    ending = _ENDINGS[case][number]
     if determiner in ("der", "dieser", "jeder"):
         return _weak_ending(case, number)
     if determiner in ("ein", "kein", "sein"):
-        if (
-            case in ("nom", "acc")
-            and number in ("m", "n")
-            and not (case == "acc" and number == "m")
-        ):
-            return _DIESER[case][number]
-        return _weak_ending(case, number)
-    if case == "gen" and number in ("m", "n"):
-        return "en"
-    return _DIESER[case][number]
+        return ending if (case, number) in _BARE else _weak_ending(case, number)
+    return "en" if case == "gen" and number in ("m", "n") else ending
 
 
 def _weak_ending(case: Case, number: str) -> str:
@@ -368,6 +347,5 @@ def _adjective(
     uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None], ending: str
 ) -> list[Token]:
     word, degree = adjective
-    tokens = [Token(degree[0], ((uid, f"{role} degree"),))] if degree is not None else []
-    form = word.stem + ending if ending and word.stem else word.de
-    return [*tokens, Token(form, ((uid, role),))]
+    tokens = words(degree[0], (uid, f"{role} degree")) if degree is not None else []
+    return tokens + words(word.german(ending), (uid, role))

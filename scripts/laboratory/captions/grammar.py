@@ -4,9 +4,7 @@ Who can do what to whom, where and when is in the lexicon's classes; here verbs 
 objects of the right class, and each tense gets the modes and the adverbs that agree with it.
 """
 
-import random
-
-from scripts.laboratory.captions.lexicon import Classes, Lexicon, Phrase, Verb
+from scripts.laboratory.captions.lexicon import Classes, Phrase, Verb, nouns_of, verbs_of
 from scripts.laboratory.captions.nouns import Impossible, NounPhrases, accepts
 from scripts.laboratory.captions.tree import (
     Clause,
@@ -41,10 +39,6 @@ _ALL_FRAMES = (
 
 class Grammar(NounPhrases):
     """Draws phrases of place and time, and clauses."""
-
-    def __init__(self, lexicon: Lexicon, rng: random.Random) -> None:
-        super().__init__(lexicon, rng)
-        self._by_frame: dict[tuple[str, ...], list[Verb]] = {}
 
     def place(self, where: Classes) -> PrepositionalPhrase:
         """Where something happens; `where` holds the classes of places that fit.
@@ -136,19 +130,13 @@ class Grammar(NounPhrases):
 
     # Clauses
 
-    def verbs(self, frames: tuple[str, ...]) -> list[Verb]:
-        """The verbs of these frames."""
-        if frames not in self._by_frame:
-            self._by_frame[frames] = [verb for verb in self.lexicon.verbs if verb.frame in frames]
-        return self._by_frame[frames]
-
     def verb(self, frames: tuple[str, ...], mode: Mode, subject: NounPhrase | None) -> Verb:
         """A verb of these frames that has the mode and accepts the subject.
 
         Raises:
             Impossible: a few draws found none.
         """
-        verbs = self.verbs(frames)
+        verbs = verbs_of(frames)
         for _ in range(12):
             verb = self.choose(verbs)
             if mode in verb.modes and (subject is None or accepts(verb.subject, subject)):
@@ -183,7 +171,7 @@ class Grammar(NounPhrases):
         if verb.frame == "measure":
             if not owner.determiner and not owner.name:
                 raise Impossible  # what costs 5 euros is one thing, not cheese as such
-            clause.accusative = self.amount(owner, self.choose(self.lexicon.nouns_of(verb.object)))
+            clause.accusative = self.amount(owner, self.choose(nouns_of(verb.object)))
         elif verb.is_wearing:
             form = "bare" if owner.is_many else self.weighted(("any", "ein"), (70, 30))
             clause.accusative = self.noun_phrase(verb.object, form=form, owner=owner)
@@ -212,7 +200,7 @@ class Grammar(NounPhrases):
         """A passive clause; who does it follows by chance."""
         mode: Mode = "passive past" if tense == "past" else "passive"
         for _ in range(20):
-            verb = self.choose(self.verbs(("accusative",)))
+            verb = self.choose(verbs_of(("accusative",)))
             if "passive" in verb.modes and (
                 mode == "passive past" or ("present" in verb.modes and not verb.is_simple)
             ):
@@ -229,10 +217,10 @@ class Grammar(NounPhrases):
         """Somebody or something is such and such."""
         if subject is None:
             word = self.choose(self.lexicon.adjectives)
-            subject = self.noun_phrase(word.after)
+            subject = self.noun_phrase(word.subjects)
         else:
             word = self.choose(
-                [word for word in self.lexicon.adjectives if accepts(word.after, subject)]
+                [word for word in self.lexicon.adjectives if accepts(word.subjects, subject)]
             )
         named = (
             subject.owner

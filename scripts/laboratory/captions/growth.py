@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from scripts.laboratory.captions.german import german_clause, german_np, german_pp, german_sentence
 from scripts.laboratory.captions.grammar import Grammar
-from scripts.laboratory.captions.lexicon import Attribute
+from scripts.laboratory.captions.lexicon import Attribute, nouns_of
 from scripts.laboratory.captions.nouns import Impossible
 from scripts.laboratory.captions.patterns import add_subordinate, add_time, main_clause
 from scripts.laboratory.captions.relative import (
@@ -272,11 +272,7 @@ class Growth:
         if attribute.form == "of":
             assert phrase.noun is not None  # only nouns have attributes
             made_of = phrase.noun.made_of
-            nouns = [
-                noun
-                for noun in grammar.lexicon.nouns_of(frozenset({"material"}))
-                if noun.de in made_of
-            ]
+            nouns = [noun for noun in nouns_of(frozenset({"material"})) if noun.de in made_of]
             noun = grammar.choose(nouns)
             return NounPhrase(grammar.uid(), noun, gender=noun.gender)
         form = {"indefinite": "bare" if phrase.is_plural else "ein", "any": "place"}.get(

@@ -5,7 +5,14 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from scripts.laboratory.captions.lexicon import Adjective, Classes, Lexicon, Noun
+from scripts.laboratory.captions.lexicon import (
+    Adjective,
+    Classes,
+    Noun,
+    adjectives_of,
+    load_lexicon,
+    nouns_of,
+)
 from scripts.laboratory.captions.tree import NounPhrase
 
 _T = TypeVar("_T")
@@ -31,13 +38,13 @@ class Impossible(Exception):
 class NounPhrases:
     """Draws noun phrases with its own random numbers."""
 
-    def __init__(self, lexicon: Lexicon, rng: random.Random) -> None:
-        self.lexicon = lexicon
+    def __init__(self, rng: random.Random) -> None:
+        self.lexicon = load_lexicon()
         self.rng = rng
         self._uid = 0
         self._used: set[Noun] = set()
         self.name_share = _NAME_SHARE
-        self.numerals = [(i, de, en) for i, (de, en) in enumerate(lexicon.numerals.items())]
+        self.numerals = [(i, de, en) for i, (de, en) in enumerate(self.lexicon.numerals.items())]
 
     def reset(self, *, is_short: bool = False) -> None:
         """Begin a new sentence; a short one has names more often, since they are the shortest noun
@@ -80,7 +87,7 @@ class NounPhrases:
             and self.chance(self.name_share if len(classes) == 1 else 0.67 * self.name_share)
         ):
             return self.person_name()
-        nouns = self.lexicon.nouns_of(classes)
+        nouns = nouns_of(classes)
         noun = self.choose(nouns)
         for _ in range(3):
             if noun not in self._used:
@@ -191,7 +198,7 @@ class NounPhrases:
         """
         if phrase.noun is None or phrase.determiner == "pronoun":
             raise Impossible
-        word = self.choose(self.lexicon.adjectives_of(phrase.noun.classes))
+        word = self.choose(adjectives_of(phrase.noun.classes))
         if word.rank in phrase.barred_ranks:
             raise Impossible
         for other, degree in phrase.adjectives:
@@ -202,7 +209,7 @@ class NounPhrases:
 
     def degree(self) -> tuple[str, str]:
         """sehr and its like."""
-        return self.choose(self.lexicon.degrees)
+        return self.choose([*self.lexicon.degrees.items()])
 
 
 def accepts(classes: Classes, phrase: NounPhrase) -> bool:

@@ -16,8 +16,6 @@ from scripts.laboratory.captions.relative import (
 )
 from scripts.laboratory.captions.tree import Clause, NounPhrase, Sentence, Tense
 
-_DASS = Phrase(("dass",), ("that",), ((0, 0),), frozenset(), False)
-
 
 def draw_tense(grammar: Grammar) -> Tense:
     """The tense of a sentence."""
@@ -134,7 +132,7 @@ def complement(grammar: Grammar, tense: Tense) -> Clause:
     if can_be_pronoun(clause.subject) and grammar.chance(0.4):
         subject = grammar.pronoun(clause.subject)
     inner = _inner(grammar, tense, subject)
-    inner.link = grammar.fixed(_DASS)
+    inner.link = grammar.fixed(grammar.lexicon.that)
     inner.depth = 1
     clause.complement = inner
     return clause

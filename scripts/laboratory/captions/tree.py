@@ -24,6 +24,11 @@ class Token(NamedTuple):
     keys: tuple[Key, ...]
 
 
+def words(text: str, *keys: Key) -> list[Token]:
+    """The words of a text as tokens with the same keys."""
+    return [Token(word, keys) for word in text.split()]
+
+
 @dataclass(eq=False, slots=True)
 class NounPhrase:
     """A noun or a name with what belongs to it.
@@ -122,6 +127,20 @@ class Clause:
     complement: Clause | None = None
     subordinate: Clause | None = None
     shared: Clause | None = None
+
+    @property
+    def antecedent(self) -> NounPhrase:
+        """What the relative pronoun stands for."""
+        if self.gap_phrase is not None:
+            return self.gap_phrase.phrase
+        phrases = {
+            "subject": self.subject,
+            "accusative": self.accusative,
+            "dative": self.dative,
+        }
+        phrase = phrases[self.gap]
+        assert phrase is not None  # the gap of a relative clause holds its antecedent
+        return phrase
 
     @property
     def is_indefinite_negation(self) -> bool:
