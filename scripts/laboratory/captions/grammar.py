@@ -4,6 +4,8 @@ Who can do what to whom, where and when is in the lexicon's classes; here verbs 
 objects of the right class, and each tense gets the modes and the adverbs that agree with it.
 """
 
+from collections.abc import Sequence
+
 from scripts.laboratory.captions.lexicon import Classes, Phrase, Verb, nouns_of, verbs_of
 from scripts.laboratory.captions.nouns import Impossible, NounPhrases, accepts
 from scripts.laboratory.captions.tree import (
@@ -52,9 +54,9 @@ class Grammar(NounPhrases):
         if draw < 0.14 and "outdoor" in where:
             relation = self.choose(self.lexicon.relations)
             landmark = self.noun_phrase(frozenset({"landmark"}), form="place")
-            return PrepositionalPhrase(self.uid(), relation.de, relation.en, "dat", landmark)
+            return self.prepositional(relation.de, relation.en, landmark)
         if draw < 0.22 and where & {"outdoor", "home", "settlement"}:
-            return PrepositionalPhrase(self.uid(), "in", "in", "dat", self.city())
+            return self.prepositional("in", "in", self.city())
         if draw < 0.28 and where & {"indoor", "home"}:
             room = NounPhrase(
                 self.uid(),
@@ -62,22 +64,21 @@ class Grammar(NounPhrases):
                 gender="n",
                 label=("Zimmer", "Zimmer", "room"),
             )
-            return PrepositionalPhrase(self.uid(), "in", "in", "dat", room)
+            return self.prepositional("in", "in", room)
         special = where & {"seat", "bed"}
         if special and self.chance(0.6):
             where = special
         spot = self.noun_phrase(where, form="place")
         if spot.noun is None or spot.noun.loc is None:
             raise Impossible
-        return PrepositionalPhrase(self.uid(), spot.noun.loc[0], spot.noun.loc[1], "dat", spot)
+        return self.prepositional(*spot.noun.loc, spot)
 
     def direction(self, verb: Verb) -> PrepositionalPhrase:
         """Where somebody goes: nach with a city, zu with a place."""
         if "goal" not in verb.where or ("city" in verb.where and self.chance(0.4)):
-            return PrepositionalPhrase(self.uid(), "nach", "to", "dat", self.city())
-        return PrepositionalPhrase(
-            self.uid(), "zu", "to", "dat", self.noun_phrase(frozenset({"goal"}), form="place")
-        )
+            return self.prepositional("nach", "to", self.city())
+        goal = self.noun_phrase(frozenset({"goal"}), form="place")
+        return self.prepositional("zu", "to", goal)
 
     def fixed(self, phrase: Phrase) -> FixedPhrase:
         """One use of a fixed phrase, its numbers drawn."""
@@ -96,37 +97,29 @@ class Grammar(NounPhrases):
             Impossible: the verb describes a lasting state.
         """
         verb = clause.verb
-        is_timeless = (
-            verb is not None and verb.frame in ("clause", "measure") and clause.mode == "present"
-        )
-        if (verb is not None and verb.is_state) or is_timeless or clause.is_existential:
+        if clause.is_existential:
+            raise Impossible
+        if verb is not None and (verb.is_state or _is_timeless(verb, clause.mode)):
             raise Impossible
         if clause.predicate is not None and not clause.predicate[0].is_state:
             raise Impossible
         kinds = _TIMES[clause.mode]
         if verb is None or verb.is_simple:
             kinds = kinds - {"progressive"}
-        if (
-            clause.is_negated
-            or clause.is_existential
-            or clause.link is not None
-            or clause.subordinate is not None
-        ):
+        if clause.is_negated or clause.link is not None or clause.subordinate is not None:
             kinds = kinds - {"habit"}
         if clause.is_habit:
             kinds = kinds & {"habit"}
-        return self.fixed(
-            self.choose([phrase for phrase in self.lexicon.times if phrase.kinds & kinds])
-        )
+        return self._fixed_of(self.lexicon.times, kinds)
 
     def manner(self, clause: Clause) -> FixedPhrase:
         """An adverb of manner that suits the verb."""
         if clause.verb is None:
             raise Impossible
-        kinds = clause.verb.manner
-        return self.fixed(
-            self.choose([phrase for phrase in self.lexicon.manners if phrase.kinds & kinds])
-        )
+        return self._fixed_of(self.lexicon.manners, clause.verb.manner)
+
+    def _fixed_of(self, phrases: Sequence[Phrase], kinds: Classes) -> FixedPhrase:
+        return self.fixed(self.choose([phrase for phrase in phrases if phrase.kinds & kinds]))
 
     # Clauses
 
@@ -175,10 +168,8 @@ class Grammar(NounPhrases):
         elif verb.is_wearing:
             form = "bare" if owner.is_many else self.weighted(("any", "ein"), (70, 30))
             clause.accusative = self.noun_phrase(verb.object, form=form, owner=owner)
-            if (
-                clause.accusative.is_plural != owner.is_many
-                or clause.accusative.determiner == "jeder"
-            ):
+            clothes = clause.accusative
+            if clothes.is_plural != owner.is_many or clothes.determiner == "jeder":
                 raise Impossible
         elif verb.frame in ("accusative", "ditransitive") and not is_left_out:
             clause.accusative = self.noun_phrase(verb.object, owner=owner)
@@ -188,9 +179,8 @@ class Grammar(NounPhrases):
             clause.dative = self.noun_phrase(verb.dative)
         if verb.preposition is not None and not is_left_out:
             de, case, en = verb.preposition
-            clause.prepositional = PrepositionalPhrase(
-                self.uid(), de, en, case, self.noun_phrase(verb.object, owner=owner)
-            )
+            governed = self.noun_phrase(verb.object, owner=owner)
+            clause.prepositional = self.prepositional(de, en, governed, case)
         if verb.frame == "place":
             clause.place = self.place(verb.where)
         if verb.frame == "direction":
@@ -201,15 +191,12 @@ class Grammar(NounPhrases):
         mode: Mode = "passive past" if tense == "past" else "passive"
         for _ in range(20):
             verb = self.choose(verbs_of(("accusative",)))
-            if "passive" in verb.modes and (
-                mode == "passive past" or ("present" in verb.modes and not verb.is_simple)
-            ):
+            is_progressive = "present" in verb.modes and not verb.is_simple
+            if "passive" in verb.modes and (mode == "passive past" or is_progressive):
                 clause = Clause(self.uid(), verb, self.noun_phrase(verb.object), mode)
                 if self.chance(0.5):
                     agent = self.noun_phrase(verb.subject)
-                    clause.prepositional = PrepositionalPhrase(
-                        self.uid(), "von", "by", "dat", agent
-                    )
+                    clause.prepositional = self.prepositional("von", "by", agent)
                 return clause
         raise Impossible
 
@@ -219,17 +206,13 @@ class Grammar(NounPhrases):
             word = self.choose(self.lexicon.adjectives)
             subject = self.noun_phrase(word.subjects)
         else:
-            word = self.choose(
-                [word for word in self.lexicon.adjectives if accepts(word.subjects, subject)]
-            )
-        named = (
-            subject.owner
-            if subject.determiner == "pronoun" and subject.owner is not None
-            else subject
-        )
-        if word.rank in named.barred_ranks or any(
-            word.rank == other.rank for other, _ in named.adjectives
-        ):
+            adjectives = self.lexicon.adjectives
+            word = self.choose([word for word in adjectives if accepts(word.subjects, subject)])
+        named = subject
+        if subject.determiner == "pronoun" and subject.owner is not None:
+            named = subject.owner
+        ranks = {adjective.rank for adjective, _ in named.adjectives}
+        if word.rank in named.barred_ranks | ranks:
             raise Impossible
         is_past = tense == "past" and (word.is_state or accepts(_EVENTS, subject))
         clause = Clause(self.uid(), None, subject, "past" if is_past else "present")
@@ -245,3 +228,8 @@ class Grammar(NounPhrases):
         clause.place = self.place(frozenset({"outdoor", "settlement"}))
         clause.front = "place" if self.chance(0.6) else "subject"
         return clause
+
+
+def _is_timeless(verb: Verb, mode: Mode) -> bool:
+    """Whether somebody says, or something costs, at no particular time."""
+    return verb.frame in ("clause", "measure") and mode == "present"

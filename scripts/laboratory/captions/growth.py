@@ -7,6 +7,7 @@ each.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from scripts.laboratory.captions.german import german_clause, german_np, german_pp, german_sentence
 from scripts.laboratory.captions.grammar import Grammar
@@ -23,13 +24,15 @@ from scripts.laboratory.captions.relative import (
 from scripts.laboratory.captions.tree import (
     Clause,
     NounPhrase,
-    PrepositionalPhrase,
     Sentence,
     Token,
 )
 
 _MAX_DEPTH = 2
 _MAX_FOLLOWING = 2
+_POSSESSIONS = frozenset(
+    {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"}
+)
 
 Option = Callable[[int], int]
 """Adds its part if that costs at most this many tokens; returns the cost, 0 if it added nothing."""
@@ -44,11 +47,10 @@ class Growth:
         self._sentence = sentence
         self._small: list[Option] = []
         self._big: list[Option] = []
-        for clause in (
-            *sentence.clauses,
-            *([sentence.opening] if sentence.opening is not None else []),
-        ):
+        for clause in sentence.clauses:
             self._offer_clause(clause)
+        if sentence.opening is not None:
+            self._offer_clause(sentence.opening)
         self._may_chain = not sentence.is_question
 
     def grow(self, length: int) -> list[Token] | None:
@@ -106,14 +108,14 @@ class Growth:
     def _offer_clause(self, clause: Clause) -> None:
         """List what may be added to a clause and to its parts."""
         self._small += [
-            lambda left: self._add_time(clause, left),
-            lambda left: self._add_place(clause, left),
+            partial(self._add_time, clause),
+            partial(self._add_place, clause),
         ]
-        self._small.append(lambda left: self._add_manner(clause, left))
+        self._small.append(partial(self._add_manner, clause))
         if clause.verb is not None and clause.verb.de == "reisen":
-            self._small.append(lambda left: self._add_means(clause, left))
+            self._small.append(partial(self._add_means, clause))
         if clause.predicate is not None:
-            self._small.append(lambda left: self._add_predicate_degree(clause))
+            self._small.append(partial(self._add_predicate_degree, clause))
         for phrase in phrases_of(clause):
             self._offer_phrase(phrase, clause)
             if phrase.relative is not None:
@@ -122,49 +124,45 @@ class Growth:
             if inner is not None:
                 self._offer_clause(inner)
         if clause.depth == 0 and not clause.is_existential and not self._sentence.is_question:
-            self._big.append(lambda left: self._add_subordinate(clause, left))
-            self._big.append(lambda left: self._add_shared(clause, left))
+            self._big.append(partial(self._add_subordinate, clause))
+            self._big.append(partial(self._add_shared, clause))
 
     def _offer_phrase(self, phrase: NounPhrase, clause: Clause | None) -> None:
         if phrase.noun is None:
             if clause is not None:
-                self._small.append(lambda left: self._add_following(phrase, clause, left))
+                self._small.append(partial(self._add_following, phrase, clause))
             return
         if phrase.noun.classes & MEASURED:
             return
-        self._small += [lambda left: self._add_adjective(phrase)] * 2
-        self._small.append(lambda left: self._add_genitive(phrase, left))
-        self._small.append(lambda left: self._add_attribute(phrase, left))
+        self._small += [partial(self._add_adjective, phrase)] * 2
+        self._small.append(partial(self._add_genitive, phrase))
+        self._small.append(partial(self._add_attribute, phrase))
         if clause is not None:
-            self._small.append(lambda left: self._add_following(phrase, clause, left))
+            self._small.append(partial(self._add_following, phrase, clause))
             if clause.depth < _MAX_DEPTH:
-                self._big.append(lambda left: self._add_relative(phrase, clause, left))
+                self._big.append(partial(self._add_relative, phrase, clause))
 
-    def _add_adjective(self, phrase: NounPhrase) -> int:
+    def _add_adjective(self, phrase: NounPhrase, left: int) -> int:
         word, degree = self._grammar.adjective(phrase)
         phrase.adjectives.append((word, degree))
         phrase.adjectives.sort(key=lambda pair: pair[0].rank)
-        if not word.is_plain and word.rank < 4 and not any(d for _, d in phrase.adjectives):
-            self._small.append(lambda left: self._add_degree(phrase))
+        if word.has_degrees and not any(degree for _, degree in phrase.adjectives):
+            self._small.append(partial(self._add_degree, phrase))
         return 1
 
-    def _add_degree(self, phrase: NounPhrase) -> int:
+    def _add_degree(self, phrase: NounPhrase, left: int) -> int:
         word, degree = phrase.adjectives[0]
-        if degree is not None or word.is_plain or word.rank == 4:
+        if degree is not None or not word.has_degrees:
             return 0
         phrase.adjectives[0] = (word, self._grammar.degree())
         return 1
 
-    def _add_predicate_degree(self, clause: Clause) -> int:
-        if (
-            clause.predicate is None
-            or clause.predicate[1] is not None
-            or clause.predicate[0].is_plain
-        ):
+    def _add_predicate_degree(self, clause: Clause, left: int) -> int:
+        assert clause.predicate is not None  # only then it is offered
+        word, degree = clause.predicate
+        if degree is not None or not word.has_degrees:
             return 0
-        if clause.predicate[0].rank == 4:
-            return 0
-        clause.predicate = (clause.predicate[0], self._grammar.degree())
+        clause.predicate = (word, self._grammar.degree())
         return 1
 
     def _add_time(self, clause: Clause, left: int) -> int:
@@ -174,14 +172,9 @@ class Growth:
 
     def _add_place(self, clause: Clause, left: int) -> int:
         verb = clause.verb
-        if (
-            verb is None
-            or clause.place is not None
-            or clause.gap == "place"
-            or clause.direction is not None
-        ):
+        if verb is None or clause.place is not None or clause.direction is not None:
             return 0
-        if self._has_tail(clause):
+        if clause.gap == "place" or self._has_tail(clause):
             return 0
         place = self._grammar.place(verb.where)
         cost = len(german_pp(place))
@@ -206,63 +199,41 @@ class Growth:
 
     def _has_tail(self, clause: Clause) -> bool:
         """Whether a relative clause ends the English clause, so that nothing can follow it."""
-        return any(
-            phrase.relative is not None
-            for phrase in phrases_of(clause)
-            if phrase is not clause.subject
-        ) or (clause.is_existential and clause.subject.relative is not None)
+        for phrase in phrases_of(clause):
+            if phrase.relative is not None:
+                if clause.is_existential or phrase is not clause.subject:
+                    return True
+        return False
 
     def _add_genitive(self, phrase: NounPhrase, left: int) -> int:
         noun = phrase.noun
-        if (
-            noun is None
-            or phrase.determiner != "der"
-            or phrase.attribute is not None
-            or phrase.relative is not None
-        ):
+        if noun is None or phrase.determiner != "der" or phrase.has_tail or phrase.following:
             return 0
-        if (
-            not noun.classes
-            & {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"}
-            or left < 2
-        ):
-            return 0
-        if phrase.following:
+        if not noun.classes & _POSSESSIONS or left < 2:
             return 0
         genitive = self._grammar.noun_phrase(frozenset({"person"}), form="place")
         if genitive.noun is None or genitive.is_plural:
             return 0
         phrase.genitive = genitive
-        self._small.append(lambda left: self._add_adjective(genitive))
+        self._small.append(partial(self._add_adjective, genitive))
         return len(german_np(genitive, "gen"))
 
     def _add_attribute(self, phrase: NounPhrase, left: int) -> int:
         noun = phrase.noun
-        if (
-            noun is None
-            or phrase.attribute is not None
-            or phrase.genitive is not None
-            or phrase.relative is not None
-        ):
+        if noun is None or phrase.has_tail or phrase.following or left < 2:
             return 0
-        if phrase.following or left < 2:
-            return 0
-        options = [
-            attribute
-            for attribute in self._grammar.lexicon.attributes
-            if attribute.of & noun.classes
-        ]
-        attribute = self._grammar.choose(options)
+        grammar = self._grammar
+        attributes = grammar.lexicon.attributes
+        options = [attribute for attribute in attributes if attribute.of & noun.classes]
+        attribute = grammar.choose(options)
         inner = self._attribute_phrase(phrase, attribute)
-        pp = PrepositionalPhrase(
-            self._grammar.uid(), attribute.de, attribute.en, attribute.case, inner
-        )
+        pp = grammar.prepositional(attribute.de, attribute.en, inner, attribute.case)
         cost = len(german_pp(pp))
         if cost > left:
             return 0
         phrase.attribute = pp
         if attribute.form in ("indefinite", "any"):
-            self._small += [lambda left: self._add_adjective(inner)] * 2
+            self._small += [partial(self._add_adjective, inner)] * 2
         return cost
 
     def _attribute_phrase(self, phrase: NounPhrase, attribute: Attribute) -> NounPhrase:
@@ -272,8 +243,8 @@ class Growth:
         if attribute.form == "of":
             assert phrase.noun is not None  # only nouns have attributes
             made_of = phrase.noun.made_of
-            nouns = [noun for noun in nouns_of(frozenset({"material"})) if noun.de in made_of]
-            noun = grammar.choose(nouns)
+            materials = nouns_of(frozenset({"material"}))
+            noun = grammar.choose([noun for noun in materials if noun.de in made_of])
             return NounPhrase(grammar.uid(), noun, gender=noun.gender)
         form = {"indefinite": "bare" if phrase.is_plural else "ein", "any": "place"}.get(
             attribute.form, attribute.form
@@ -285,35 +256,25 @@ class Growth:
 
     def _add_following(self, phrase: NounPhrase, clause: Clause, left: int) -> int:
         """und with another noun phrase of the kind."""
-        if (
-            phrase.relative is not None
-            or phrase.attribute is not None
-            or phrase.genitive is not None
-            or left < 2
-        ):
+        if phrase.has_tail or len(phrase.following) >= _MAX_FOLLOWING or left < 2:
             return 0
-        if (
-            clause.is_existential
-            or len(phrase.following) >= _MAX_FOLLOWING
-            or phrase.determiner in ("kein", "sein")
-        ):
+        if phrase.determiner in ("kein", "sein") or clause.front == "accusative":
             return 0
-        verb, roles = clause.verb, (clause.subject, clause.accusative, clause.dative)
-        if (
-            verb is None
-            or phrase not in roles
-            or clause.front == "accusative"
-            or verb.frame == "measure"
-        ):
+        verb = clause.verb
+        if verb is None or verb.frame == "measure":
+            return 0
+        if phrase not in (clause.subject, clause.accusative, clause.dative):
             return 0
         is_patient = clause.mode in ("passive", "passive past")
+        classes = verb.object
         if phrase is clause.subject:
-            classes = verb.object if is_patient else verb.subject
-        else:
-            classes = verb.dative if phrase is clause.dative and verb.dative else verb.object
+            if verb.is_wearing or clause.shared is not None:
+                return 0
+            if not is_patient:
+                classes = verb.subject
+        elif phrase is clause.dative and verb.dative:
+            classes = verb.dative
         if any(other.owner is phrase for other in phrases_of(clause)):
-            return 0
-        if phrase is clause.subject and (verb.is_wearing or clause.shared is not None):
             return 0
         form = {"ein": "ein", "": "any" if phrase.name else "bare"}.get(phrase.determiner, "any")
         other = self._grammar.noun_phrase(classes & _classes_like(phrase), form=form)
@@ -338,12 +299,7 @@ class Growth:
         return cost
 
     def _add_subordinate(self, clause: Clause, left: int) -> int:
-        if (
-            clause.subordinate is not None
-            or clause.complement is not None
-            or clause.shared is not None
-            or left < 5
-        ):
+        if clause.has_second_clause or left < 5:
             return 0
         was_habit = clause.is_habit
         inner = add_subordinate(self._grammar, clause)
@@ -356,18 +312,9 @@ class Growth:
 
     def _add_shared(self, clause: Clause, left: int) -> int:
         """und with a second verb of the same subject."""
-        if (
-            clause.shared is not None
-            or clause.subordinate is not None
-            or clause.complement is not None
-            or left < 3
-        ):
+        if clause.has_second_clause or clause.verb is None or clause.is_negated or left < 3:
             return 0
-        if (
-            clause.mode not in ("present", "perfect", "future", "modal")
-            or clause.verb is None
-            or clause.is_negated
-        ):
+        if clause.mode not in ("present", "perfect", "future", "modal"):
             return 0
         if clause.front == "accusative" or self._has_tail(clause):
             return 0

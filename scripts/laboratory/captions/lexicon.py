@@ -124,6 +124,11 @@ class Adjective:
         return (self.stem or self.de) + ending
 
     @property
+    def has_degrees(self) -> bool:
+        """Whether sehr may stand before it: not before a color."""
+        return not self.is_plain and self.rank < 4
+
+    @property
     def subjects(self) -> Classes:
         """The classes of the nouns that it follows behind sein."""
         return self.after or self.classes

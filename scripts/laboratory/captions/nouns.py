@@ -7,13 +7,14 @@ from typing import TypeVar
 
 from scripts.laboratory.captions.lexicon import (
     Adjective,
+    Case,
     Classes,
     Noun,
     adjectives_of,
     load_lexicon,
     nouns_of,
 )
-from scripts.laboratory.captions.tree import NounPhrase
+from scripts.laboratory.captions.tree import NounPhrase, PrepositionalPhrase
 
 _T = TypeVar("_T")
 Degree = tuple[str, str] | None
@@ -189,6 +190,11 @@ class NounPhrases:
             determiner="pronoun",
             owner=owner,
         )
+
+    def prepositional(
+        self, de: str, en: str, phrase: NounPhrase, case: Case = "dat"
+    ) -> PrepositionalPhrase:
+        return PrepositionalPhrase(self.uid(), de, en, case, phrase)
 
     def adjective(self, phrase: NounPhrase) -> tuple[Adjective, Degree]:
         """An adjective that this noun phrase does not have yet, of another rank than those it has.

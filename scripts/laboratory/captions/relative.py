@@ -2,23 +2,20 @@
 
 from scripts.laboratory.captions.grammar import Grammar
 from scripts.laboratory.captions.nouns import Impossible, accepts
-from scripts.laboratory.captions.tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense
+from scripts.laboratory.captions.tree import Clause, Mode, NounPhrase, Tense
 
 MEASURED = frozenset({"money", "weight", "duration", "material"})
 """classes of nouns that have no relative clause"""
-DATIVE, OBJECT = ("dative",), ("accusative",)
+DATIVE = ("dative",)
+OBJECT = ("accusative",)
 """frames of verbs"""
 
 
 def tense_of(mode: Mode) -> Tense:
     """The tense of a mode."""
-    return (
-        "past"
-        if mode in ("perfect", "past", "passive past")
-        else "future"
-        if mode == "future"
-        else "present"
-    )
+    if mode in ("perfect", "past", "passive past"):
+        return "past"
+    return "future" if mode == "future" else "present"
 
 
 def phrases_of(clause: Clause) -> list[NounPhrase]:
@@ -31,43 +28,38 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
         phrases.append(clause.accusative)
     if clause.dative is not None and clause.gap != "dative":
         phrases.append(clause.dative)
-    for role, part in (
-        ("prepositional", clause.prepositional),
-        ("direction", clause.direction),
-        ("place", clause.place),
-    ):
-        if isinstance(part, PrepositionalPhrase) and clause.gap != role:
-            phrases.append(part.phrase)
+    if clause.prepositional is not None and clause.gap != "prepositional":
+        phrases.append(clause.prepositional.phrase)
+    if clause.direction is not None:
+        phrases.append(clause.direction.phrase)
+    if clause.place is not None and clause.gap != "place":
+        phrases.append(clause.place.phrase)
     return [phrase for phrase in phrases if phrase.determiner != "pronoun"]
 
 
 def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
     """Whether a relative clause may hang on the phrase: on the subject, or on what English puts
     last."""
-    if (
-        phrase.noun is None
-        or phrase.relative is not None
-        or phrase.genitive is not None
-        or phrase.attribute is not None
-    ):
+    if phrase.noun is None or phrase.has_tail:
         return False
     if phrase.following or phrase.determiner == "kein" or phrase.noun.classes & MEASURED:
         return False
     if phrase is clause.subject and not clause.is_existential:
         return True
-    trails = clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid
-    trails = trails or clause.manner is not None
-    others = [
-        other
-        for other in phrases_of(clause)
-        if not (clause.front == "place" and _is_place(clause, other))
-    ]
-    last = others[-1] if not (clause.is_existential and clause.front == "place") else clause.subject
-    return last is phrase and not trails and clause.means is None and clause.shared is None
-
-
-def _is_place(clause: Clause, phrase: NounPhrase) -> bool:
-    return clause.place is not None and clause.place.phrase is phrase
+    if clause.means is not None or clause.manner is not None or clause.shared is not None:
+        return False
+    if clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid:
+        return False
+    if clause.front == "place" and clause.is_existential:
+        return phrase is clause.subject
+    phrases = phrases_of(clause)
+    if (
+        clause.front == "place"
+        and clause.place is not None
+        and phrases[-1:] == [clause.place.phrase]
+    ):
+        phrases.pop()
+    return phrases[-1] is phrase
 
 
 def relative_clause(grammar: Grammar, phrase: NounPhrase, tense: Tense, depth: int) -> Clause:
@@ -106,7 +98,8 @@ def _object_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clau
         if verb is None or clause.accusative is None or accepts(verb.subject, phrase):
             continue  # "die Katze, die die Ente jagt" would say both
         if accepts(verb.object, phrase):
-            clause.accusative, clause.gap = phrase, "accusative"
+            clause.accusative = phrase
+            clause.gap = "accusative"
             return clause
     raise Impossible
 
@@ -115,23 +108,20 @@ def _dative_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clau
     clause = grammar.clause(tense, DATIVE)
     if clause.verb is None or not accepts(clause.verb.object, phrase) or clause.verb.plus:
         raise Impossible
-    clause.dative, clause.gap = phrase, "dative"
+    clause.dative = phrase
+    clause.gap = "dative"
     return clause
 
 
 def _place_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clause:
     noun = phrase.noun
+    assert noun is not None  # as `relative_clause` has seen
+    assert noun.loc is not None
     for _ in range(12):
         clause = grammar.clause(tense, ("place", "intransitive"))
-        if (
-            noun is not None
-            and noun.loc is not None
-            and clause.verb is not None
-            and clause.verb.where & noun.classes
-        ):
-            clause.gap, clause.place = "place", None
-            clause.gap_phrase = PrepositionalPhrase(
-                grammar.uid(), noun.loc[0], noun.loc[1], "dat", phrase
-            )
+        if clause.verb is not None and clause.verb.where & noun.classes:
+            clause.gap = "place"
+            clause.place = None
+            clause.gap_phrase = grammar.prepositional(*noun.loc, phrase)
             return clause
     raise Impossible

@@ -65,6 +65,11 @@ class NounPhrase:
         return self.is_plural or bool(self.following)
 
     @property
+    def has_tail(self) -> bool:
+        """Whether something hangs on it that ends it."""
+        return any((self.genitive, self.attribute, self.relative))
+
+    @property
     def is_person(self) -> bool:
         """Whether English says `who`."""
         return self.noun is None or "person" in self.noun.classes
@@ -141,6 +146,11 @@ class Clause:
         phrase = phrases[self.gap]
         assert phrase is not None  # the gap of a relative clause holds its antecedent
         return phrase
+
+    @property
+    def has_second_clause(self) -> bool:
+        """Whether a clause follows in it that shares its subject or depends on it."""
+        return any((self.shared, self.complement, self.subordinate))
 
     @property
     def is_indefinite_negation(self) -> bool:
