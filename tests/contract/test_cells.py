@@ -3,13 +3,23 @@ here."""
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.model.build import initialize
 from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.variants import build_variant
 from tests.contract.chosen import variants
+from tests.modules import (
+    assert_every_parameter_learns,
+    assert_gradients_are_finite,
+    half_precision,
+    randomize,
+)
 
-SIZE, INPUT_SIZES, BATCH, STEPS = 7, (3, 5), 4, 3
+SIZE = 7
+INPUT_SIZES = (3, 5)
+BATCH = 4
+STEPS = 3
 
 
 @pytest.fixture(params=variants("cell"))
@@ -20,9 +30,7 @@ def name(request):
 def build(name, dtype=torch.float64, input_sizes=INPUT_SIZES):
     torch.manual_seed(1)
     cell = build_variant("cell", name, {}, input_sizes=list(input_sizes), hidden_size=SIZE)
-    for parameter in cell.parameters():
-        torch.nn.init.uniform_(parameter, -0.5, 0.5)
-    return cell.to(dtype)
+    return randomize(cell).to(dtype)
 
 
 def tensors(dtype=torch.float64, scale=1.0):
@@ -51,20 +59,24 @@ def test_inputs_of_all_steps_can_be_projected_at_once(name):
     torch.testing.assert_close(together, alone)
 
 
-def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
-    for dtype in (torch.float32, torch.float64):
-        cell = build(name, dtype)
-        inputs, hidden = tensors(dtype)
-        assert torch.equal(cell.hidden(cell.start(hidden)), hidden)
-        for enabled in (False, dtype == torch.float32):
-            with torch.autocast(
-                torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled
-            ):
-                states = run(cell, inputs, hidden)
-            assert {tensor.dtype for state in states for tensor in state if tensor is not None} == {
-                dtype
-            }
-            assert cell.hidden(states[-1]).shape == (BATCH, SIZE)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_state_starts_from_the_hidden_state(name, dtype):
+    cell = build(name, dtype)
+    _, hidden = tensors(dtype)
+    assert torch.equal(cell.hidden(cell.start(hidden)), hidden)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_half"),
+    [(torch.float32, False), (torch.float32, True), (torch.float64, False)],
+)
+def test_a_state_keeps_its_dtype(name, dtype, is_half):
+    cell = build(name, dtype)
+    inputs, hidden = tensors(dtype)
+    with half_precision(is_half):
+        states = run(cell, inputs, hidden)
+    assert {tensor.dtype for tensor in tree_leaves(states) if tensor is not None} == {dtype}
+    assert cell.hidden(states[-1]).shape == (BATCH, SIZE)
 
 
 def test_rows_do_not_see_each_other_and_can_be_reordered(name):
@@ -74,11 +86,9 @@ def test_rows_do_not_see_each_other_and_can_be_reordered(name):
     states = run(cell, inputs, hidden)
     alone = run(cell, [tensor[:, 1:2] for tensor in inputs], hidden[1:2])
     torch.testing.assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
-    moved = cell.step(
-        cell.project_inputs(*(tensor[2, order] for tensor in inputs)), select_rows(states[1], order)
-    )
-    for found, expected in zip(moved, select_rows(states[2], order), strict=True):
-        torch.testing.assert_close(found, expected)
+    projected = cell.project_inputs(*[tensor[2, order] for tensor in inputs])
+    moved = cell.step(projected, select_rows(states[1], order))
+    torch.testing.assert_close(tuple(moved), tuple(select_rows(states[2], order)))
 
 
 def test_gradcheck(name):
@@ -92,23 +102,19 @@ def test_every_parameter_gets_a_gradient(name):
     cell = build(name)
     inputs, hidden = tensors()
     cell.hidden(run(cell, inputs, hidden)[-1]).square().sum().backward()
-    assert [
-        key
-        for key, one in cell.named_parameters()
-        if one.grad is None or not one.grad.abs().sum() > 0
-    ] == []
+    assert_every_parameter_learns(cell)
 
 
+@pytest.mark.parametrize("is_half", [False, True])
 @pytest.mark.parametrize("scale", [1e4, 1e-4, 0.0])
-def test_large_and_small_inputs_stay_finite_also_in_bf16(name, scale):
+def test_large_and_small_inputs_stay_finite_also_in_bf16(name, scale, is_half):
     cell = build(name, torch.float32)
     inputs, hidden = tensors(torch.float32, scale)
-    for enabled in (False, True):
-        with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
-            found = cell.hidden(run(cell, inputs, hidden)[-1])
-        found.sum().backward()
-        assert torch.isfinite(found).all()
-        assert all(torch.isfinite(parameter.grad).all() for parameter in cell.parameters())
+    with half_precision(is_half):
+        last_hidden = cell.hidden(run(cell, inputs, hidden)[-1])
+    last_hidden.sum().backward()
+    assert torch.isfinite(last_hidden).all()
+    assert_gradients_are_finite(cell)
 
 
 def test_an_input_may_be_empty(name):

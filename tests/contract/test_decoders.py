@@ -10,6 +10,7 @@ from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.layers import select_rows
 from tests.contract.chosen import variants
+from tests.modules import assert_every_parameter_learns, half_precision, randomize
 
 SOURCES = [[5, 9, 4, 11, 6], [7], [8, 8, 6]]
 ATTENTIONS = ["additive", "coverage", "multi_head"]
@@ -31,10 +32,8 @@ def build(name, attention="additive", dtype=torch.float64):
         attention={"name": attention},
         decoder={"name": name},
     )
-    model = build_model(config, num_source_ids=15, num_target_ids=17).to(dtype)
-    for parameter in model.parameters():
-        torch.nn.init.uniform_(parameter, -0.5, 0.5)
-    return model.eval()
+    model = build_model(config, num_source_ids=15, num_target_ids=17)
+    return randomize(model).to(dtype).eval()
 
 
 def embeddings(num_steps=3, dtype=torch.float64):
@@ -60,11 +59,11 @@ def test_a_padded_row_is_the_sentence_alone(name, attention):
     for row, source in enumerate(SOURCES):
         _, alone = run(model, [source], embedded[:, row : row + 1])
         for padded, step in zip(together, alone, strict=True):
-            torch.testing.assert_close(padded.features_BF[row : row + 1], step.features_BF)
-            torch.testing.assert_close(
-                padded.weights_BS[row : row + 1, : step.weights_BS.shape[1]], step.weights_BS
-            )
-            assert not padded.weights_BS[row, len(source) + 1 :].any()
+            num_positions = len(source) + 1
+            weights_S = padded.weights_BS[row]
+            torch.testing.assert_close(padded.features_BF[row], step.features_BF[0])
+            torch.testing.assert_close(weights_S[:num_positions], step.weights_BS[0])
+            assert not weights_S[num_positions:].any()
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
@@ -76,17 +75,15 @@ def test_reorder_then_step_is_step_then_reorder(name, attention):
     state = select_rows(steps[1].state, order)
     moved_memory = select_rows(memory, order)
     moved = model.decoder.step(embedded[2, order], state, moved_memory)
-    for ours, theirs in zip(
-        tree_leaves(moved), tree_leaves(select_rows(steps[2], order)), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs)
+    expected = select_rows(steps[2], order)
+    torch.testing.assert_close(tree_leaves(moved), tree_leaves(expected))
 
 
 def test_nothing_is_kept_between_steps(name):
     model = build(name)
-    before = {key: dict(vars(module)) for key, module in model.decoder.named_modules()}
+    before = [dict(vars(module)) for module in model.decoder.modules()]
     _, first = run(model, SOURCES, embeddings())
-    assert {key: dict(vars(module)) for key, module in model.decoder.named_modules()} == before
+    assert [vars(module) for module in model.decoder.modules()] == before
     _, again = run(model, SOURCES, embeddings())
     assert torch.equal(first[-1].features_BF, again[-1].features_BF)
 
@@ -95,26 +92,25 @@ def test_every_parameter_gets_a_gradient(name):
     model = build(name)
     _, steps = run(model, SOURCES, embeddings())
     steps[-1].features_BF.square().sum().backward()
-    assert [
-        key
-        for key, one in model.decoder.named_parameters()
-        if one.grad is None or not one.grad.any()
-    ] == []
+    assert_every_parameter_learns(model.decoder)
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_a_step_hands_on_what_the_attention_gave(name, attention, monkeypatch):
     model = build(name, attention)
-    given = []
-    step = model.decoder.attention.step
-    monkeypatch.setattr(
-        model.decoder.attention, "step", lambda *of: given.append(step(*of)) or given[-1]
-    )
+    returned = []
+    attend = model.decoder.attention.step
+
+    def recorded(*arguments):
+        returned.append(attend(*arguments))
+        return returned[-1]
+
+    monkeypatch.setattr(model.decoder.attention, "step", recorded)
     _, steps = run(model, SOURCES, embeddings())
-    for ours, theirs in zip(steps, given, strict=True):
-        assert ours.context_BM is theirs.context_BM
-        assert ours.weights_BS is theirs.weights_BS
-        assert ours.extra is theirs.extra
+    for step, attended in zip(steps, returned, strict=True):
+        assert step.context_BM is attended.context_BM
+        assert step.weights_BS is attended.weights_BS
+        assert step.extra is attended.extra
 
 
 def test_features_have_their_size_and_their_readout(name):
@@ -130,7 +126,7 @@ def test_features_have_their_size_and_their_readout(name):
 def test_states_stay_in_float32_under_autocast(name):
     model = build(name, dtype=torch.float32)
     embedded = embeddings(dtype=torch.float32)
-    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
+    with half_precision():
         _, steps = run(model, SOURCES, embedded)
     tensors = [leaf for leaf in tree_leaves(steps[-1].state) if leaf is not None]  # no mask
     assert {tensor.dtype for tensor in tensors} == {torch.float32}

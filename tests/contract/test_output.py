@@ -19,6 +19,12 @@ from seq2seq_attn.model.output import base
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.contract.chosen import variants
 from tests.extended import extend
+from tests.modules import (
+    assert_every_parameter_learns,
+    assert_gradients_are_finite,
+    half_precision,
+    randomize,
+)
 
 NUM_IDS = 17
 SOURCE = [[4, 17, 6, 17, 18], [19, 8], [9], []]
@@ -46,10 +52,7 @@ def build(name, dtype=torch.float64):
         tie_embeddings="none",
         dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
     )
-    model = build_model(config, num_source_ids=13, num_target_ids=NUM_IDS)
-    for parameter in model.parameters():
-        torch.nn.init.uniform_(parameter, -0.5, 0.5)
-    return model.to(dtype)
+    return randomize(build_model(config, num_source_ids=13, num_target_ids=NUM_IDS)).to(dtype)
 
 
 def make_batch(rows=slice(None)):
@@ -73,9 +76,8 @@ def prepared(model, batch, outputs):
     """The outputs with the output's own part of the memory prepared again, with its graph."""
     with torch.no_grad():
         encoded = zeroed(model.encoder(batch.source))
-    return outputs._replace(
-        memory=outputs.memory._replace(output=model.output.prepare(encoded, batch.source))
-    )
+    memory = outputs.memory._replace(output=model.output.prepare(encoded, batch.source))
+    return outputs._replace(memory=memory)
 
 
 def all_log_probs(output, outputs):
@@ -89,12 +91,16 @@ def real(batch):
 
 def test_probabilities_are_a_distribution(name):
     model, batch, outputs = make_case(name)
-    log_probs = all_log_probs(model.output, outputs)
-    width = NUM_IDS + (batch.source.ids_BS.shape[1] if model.output.copies_source else 0)
-    assert log_probs.shape == (batch.tgt_out_BT.numel(), width)
-    torch.testing.assert_close(
-        log_probs.exp().sum(dim=1), torch.ones(batch.tgt_out_BT.numel(), dtype=torch.float64)
-    )
+    sums_N = all_log_probs(model.output, outputs).exp().sum(dim=1)
+    expected_N = torch.ones(batch.tgt_out_BT.numel(), dtype=torch.float64)
+    torch.testing.assert_close(sums_N, expected_N)
+
+
+def test_source_positions_follow_the_vocabulary_where_they_can_be_copied(name):
+    model, batch, outputs = make_case(name)
+    num_positions = batch.source.ids_BS.shape[1]
+    width = all_log_probs(model.output, outputs).shape[1]
+    assert width == (NUM_IDS + num_positions if model.output.copies_source else NUM_IDS)
 
 
 def test_the_loss_is_that_of_the_probabilities(name):
@@ -117,21 +123,17 @@ def test_the_loss_is_that_of_the_probabilities(name):
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
 def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
-    model, batch, outputs = make_case(name, torch.float32)
-    output = model.output
+    model, batch, clean = make_case(name, torch.float32)
     is_padding_TB1 = ~real(batch).view(-1, len(SOURCE), 1)
-    dirty = {
-        field: getattr(outputs, field).masked_fill(is_padding_TB1, garbage) for field in STEPS[1:]
-    }
-    dirty["features_NF"] = outputs.features_NF.masked_fill(is_padding_TB1.flatten(0, 1), garbage)
+    fields = {"features_NF": clean.features_NF.masked_fill(is_padding_TB1.flatten(0, 1), garbage)}
+    for field in STEPS[1:]:
+        fields[field] = getattr(clean, field).masked_fill(is_padding_TB1, garbage)
+    dirty = clean._replace(**fields)
     for smoothing in (0.0, 0.1):
-        clean = output.loss(outputs, label_smoothing=smoothing)
-        found = output.loss(outputs._replace(**dirty), label_smoothing=smoothing)
-        assert torch.equal(found.loss_sum, clean.loss_sum)
-    wanted, found = (
-        output.target_log_probs(o)[real(batch)] for o in (outputs, outputs._replace(**dirty))
-    )
-    assert torch.equal(found, wanted)
+        expected = model.output.loss(clean, label_smoothing=smoothing).loss_sum
+        assert torch.equal(model.output.loss(dirty, label_smoothing=smoothing).loss_sum, expected)
+    expected_N = model.output.target_log_probs(clean)[real(batch)]
+    assert torch.equal(model.output.target_log_probs(dirty)[real(batch)], expected_N)
 
 
 def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
@@ -154,39 +156,37 @@ def test_gradcheck(name, label_smoothing):
     fields = (*STEPS, "weights_TBS")
 
     def run(*tensors):
-        given = prepared(model, batch, outputs)._replace(**dict(zip(fields, tensors, strict=False)))
-        return model.output.loss(given, label_smoothing=label_smoothing).loss_sum
+        values = dict(zip(fields, tensors, strict=False))
+        replaced = prepared(model, batch, outputs)._replace(**values)
+        return model.output.loss(replaced, label_smoothing=label_smoothing).loss_sum
 
     inputs = [getattr(outputs, field).requires_grad_() for field in fields]
+    inputs += model.output.parameters()
     with speed.plain():
-        assert torch.autograd.gradcheck(
-            run, (*inputs, *model.output.parameters()), fast_mode=True, nondet_tol=1e-9
-        )
+        assert torch.autograd.gradcheck(run, inputs, fast_mode=True, nondet_tol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
-def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
+@pytest.mark.parametrize("is_half", [False, True])
+def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale, is_half):
     model, batch, outputs = make_case(name, torch.float32, scale)
     outputs.weights_TBS.requires_grad_()  # for an output without parameters
-    for enabled in (False, True):
-        with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
-            given = prepared(model, batch, outputs)
-            log_probs = all_log_probs(model.output, given)
-            loss = model.output.loss(given, label_smoothing=0.1)
-        assert log_probs.dtype == loss.loss_sum.dtype == torch.float32
-        assert not log_probs.isnan().any()
-        assert torch.isfinite(loss.loss_sum)
-        model.zero_grad()
-        loss.loss_sum.backward()
-        assert all(torch.isfinite(parameter.grad).all() for parameter in model.output.parameters())
+    with half_precision(is_half):
+        outputs = prepared(model, batch, outputs)
+        log_probs = all_log_probs(model.output, outputs)
+        loss_sum = model.output.loss(outputs, label_smoothing=0.1).loss_sum
+    assert log_probs.dtype == loss_sum.dtype == torch.float32
+    assert not log_probs.isnan().any()
+    assert torch.isfinite(loss_sum)
+    loss_sum.backward()
+    assert_gradients_are_finite(model.output)
 
 
 def test_every_parameter_gets_a_gradient(name):
     model, batch, outputs = make_case(name)
     outputs.weights_TBS.requires_grad_()  # for an output without parameters
     model.output.loss(prepared(model, batch, outputs), label_smoothing=0.1).loss_sum.backward()
-    for parameter_name, parameter in model.output.named_parameters():
-        assert parameter.grad.abs().sum() > 0, parameter_name
+    assert_every_parameter_learns(model.output)
 
 
 def test_chunks_change_nothing(name, monkeypatch):

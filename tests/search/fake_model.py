@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch, collate_source
-from seq2seq_attn.search.base import StepModel, TokenScores
+from seq2seq_attn.search.base import Hypothesis, StepModel, TokenScores
 from seq2seq_attn.text.vocab import EOS, UNK
 
 Prefix = tuple[int, ...]
@@ -54,12 +54,10 @@ class FakeModel(StepModel[FakeState]):
                 probs[token] = prob
             return np.log(probs / probs.sum()).astype(np.float32)
         generator = np.random.default_rng([self.seed, 99, *source, 98, *prefix])
-        logits = (
-            generator.integers(0, 2, size)
-            if self.ties
-            else self.sharpness * generator.normal(size=size)
-        )
-        logits = logits.astype(np.float64)
+        if self.ties:
+            logits = generator.integers(0, 2, size).astype(np.float64)
+        else:
+            logits = self.sharpness * generator.normal(size=size)
         logits[EOS] += self.eos_bonus
         return (logits - np.log(np.exp(logits).sum())).astype(np.float32)
 
@@ -70,8 +68,17 @@ class FakeModel(StepModel[FakeState]):
         tokens = [*ids, EOS] if is_finished else [*ids]
         total = np.float32(0.0)
         for t, token in enumerate(tokens):
-            total = np.float32(total + self.next_log_probs(tuple(source), tuple(tokens[:t]))[token])
+            log_probs = self.next_log_probs(tuple(source), tuple(tokens[:t]))
+            total = np.float32(total + log_probs[token])
         return float(total)
+
+    def forced_log_prob(self, source: Sequence[int], hypothesis: Hypothesis) -> float:
+        return self.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
+
+    def weights_of_steps(self, source: Sequence[int], ids: Sequence[int], num: int) -> np.ndarray:
+        """[num, S], of the first steps of a translation."""
+        rows = [self.attention(tuple(source), tuple(ids[:t])) for t in range(num)]
+        return np.stack(rows)
 
     def attention(self, source: Prefix, prefix: Prefix) -> np.ndarray:
         """[len(source) + 1], of the step that follows the prefix."""

@@ -10,7 +10,8 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel, find_search
 from seq2seq_attn.text.vocab import UNK
 
-A, B = UNK + 1, UNK + 2
+A = UNK + 1
+B = UNK + 2
 
 
 def search(
@@ -29,9 +30,12 @@ def search(
 
 
 def best_of_all(
-    score: Callable[[list[int]], float], max_length: int, tokens: Sequence[int] = (UNK, A, B)
+    score: Callable[[list[int], list[int]], float], source: list[int], max_length: int
 ) -> list[tuple[list[int], float]]:
-    """Every translation that ends by itself within `max_length` tokens, EOS included, with its
-    score, best first."""
-    every = [list(ids) for n in range(max_length) for ids in itertools.product(tokens, repeat=n)]
-    return sorted(((ids, score(ids)) for ids in every), key=lambda scored: -scored[1])
+    """Every translation of UNK, A and B that ends by itself within `max_length` tokens, EOS
+    included, with its score(source, translation), best first."""
+    scored = []
+    for length in range(max_length):
+        for ids in itertools.product((UNK, A, B), repeat=length):
+            scored.append(([*ids], score(source, [*ids])))
+    return sorted(scored, key=lambda pair: -pair[1])

@@ -1,40 +1,43 @@
 """Diverse beam search against the formula, written out for one hypothesis at a time."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text.vocab import BOS, EOS, PAD
-from tests.search.fake_model import FakeModel, Prefix, sources
+from seq2seq_attn.text.vocab import EOS
+from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import search
 
 LIMIT = 5
 
 
-def best_by_hand(
-    model: FakeModel, source: list[int], num_groups: int, size: int, diversity: float
-) -> tuple[set[Prefix], float]:
+def best_by_hand(model, source, num_groups, size, diversity):
     """The finished hypotheses of all groups, with EOS, and the best score that is cut; each group
     runs to the limit."""
-    groups: list[dict[Prefix, float]] = [{(): 0.0} for _ in range(num_groups)]
-    finished: list[set[Prefix]] = [set() for _ in range(num_groups)]
+    groups = [{(): 0.0} for _ in range(num_groups)]
+    finished = [set() for _ in range(num_groups)]
     for _ in range(LIMIT):
-        taken = np.zeros(len(model.next_log_probs(tuple(source), ())))
+        taken = Counter()
         for number, alive in enumerate(groups):
             ranked = []
             for prefix, total in alive.items():
                 log_probs = model.next_log_probs(tuple(source), prefix)
-                for token in set(range(len(log_probs))) - {PAD, BOS}:
-                    rank = total + log_probs[token] - diversity * taken[token]
-                    ranked.append((rank, (*prefix, token), total + log_probs[token]))
-            kept = sorted(ranked, reverse=True)[: size - len(finished[number])]
-            for _, ids, _ in kept:
+                for token in range(EOS, len(log_probs)):
+                    log_prob = total + log_probs[token]
+                    rank = log_prob - diversity * taken[token]
+                    ranked.append((rank, (*prefix, token), log_prob))
+            ranked.sort(reverse=True)
+            groups[number] = {}
+            for _, ids, log_prob in ranked[: size - len(finished[number])]:
                 taken[ids[-1]] += 1
-            finished[number] |= {ids for _, ids, _ in kept if ids[-1] == EOS}
-            groups[number] = {ids: total for _, ids, total in kept if ids[-1] != EOS}
-    return set().union(*finished), max(
-        (total for group in groups for total in group.values()), default=-np.inf
-    )
+                if ids[-1] == EOS:
+                    finished[number].add(ids)
+                else:
+                    groups[number][ids] = log_prob
+    best_cut = max(max(alive.values(), default=-np.inf) for alive in groups)
+    return set().union(*finished), best_cut
 
 
 @pytest.mark.parametrize(("num_groups", "size"), [(1, 3), (2, 2), (3, 1), (2, 3)])
@@ -48,9 +51,9 @@ def test_groups_are_those_of_the_formula(num_groups, size):
         expected, best_cut = best_by_hand(model, source, num_groups, size, 0.7)
         assert {(*h.ids, EOS) for h in hypotheses if h.is_finished} == expected
         for hypothesis in hypotheses:
-            own = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
+            log_prob = model.forced_log_prob(source, hypothesis)
             assert hypothesis.is_cut == (not hypothesis.is_finished or hypothesis.score < best_cut)
-            assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
+            assert hypothesis.log_prob == hypothesis.score == pytest.approx(log_prob, rel=1e-5)
 
 
 def test_the_number_of_groups_must_divide_the_beam_size_of_validation_too():
