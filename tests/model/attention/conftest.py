@@ -8,8 +8,10 @@ from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.variants import build_variant
+from tests.modules import randomize
 
-QUERY_SIZE, MEMORY_SIZE = 13, 22
+QUERY_SIZE = 13
+MEMORY_SIZE = 22
 LENGTHS = (5, 2, 1)
 
 
@@ -28,9 +30,8 @@ def encoded(source):
 @pytest.fixture
 def queries():
     """Of three steps."""
-    return torch.randn(
-        3, 3, QUERY_SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
-    )
+    generator = torch.Generator().manual_seed(2)
+    return torch.randn(3, 3, QUERY_SIZE, dtype=torch.float64, generator=generator)
 
 
 @pytest.fixture
@@ -42,9 +43,12 @@ def build():
             "memory_size": memory_size,
             "normalizer": softmax.weights,
         }
-        attention = build_variant("attention", name, options, **sizes)
-        for parameter in attention.parameters():
-            torch.nn.init.uniform_(parameter, -0.5, 0.5)
-        return attention.double()
+        return randomize(build_variant("attention", name, options, **sizes)).double()
 
     return build
+
+
+def additive_scores(attention, query_H, values_SM, more_SA=0.0):
+    """v^T tanh(W q + U h_j + more_j) of each position j."""
+    hidden_SA = attention.query_projection(query_H) + attention.key_projection(values_SM)
+    return torch.tanh(hidden_SA + more_SA) @ attention.score_weight_A

@@ -7,30 +7,29 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UsageError
-from tests.model.attention.conftest import LENGTHS
-
-
-def softmax(scores):
-    return torch.softmax(torch.stack(scores), dim=0)
+from tests.model.attention.conftest import LENGTHS, additive_scores
+from tests.modules import half_precision
 
 
 @pytest.fixture
 def check(encoded, source, queries):
     """Asks an attention step by step, in three sentences. An oracle gives for one sentence, from
-    its values and the queries, the weights of each step, alone or with the context."""
+    its values and the queries, weights and context of each step; without a context, it is the mean
+    of the values."""
 
     def check(attention, oracle, asked=queries):
         memory, state = attention.prepare(encoded, source)
         sentences = [encoded.values_BSM[row, :length] for row, length in enumerate(LENGTHS)]
-        expected = [list(oracle(values, asked[:, row])) for row, values in enumerate(sentences)]
+        steps = [list(oracle(values, asked[:, row])) for row, values in enumerate(sentences)]
         for step, query in enumerate(asked):
             attended = attention.step(query, memory, state)
             state = attended.state
             for row, values in enumerate(sentences):
-                found = expected[row][step]
-                weights, context = found if isinstance(found, tuple) else (found, found @ values)
-                torch.testing.assert_close(attended.weights_BS[row, : len(values)], weights)
-                assert not attended.weights_BS[row, len(values) :].any()
+                weights, *contexts = steps[row][step]
+                context = contexts[0] if contexts else weights @ values
+                weights_S = attended.weights_BS[row]
+                torch.testing.assert_close(weights_S[: len(values)], weights)
+                assert not weights_S[len(values) :].any()
                 torch.testing.assert_close(attended.context_BM[row], context)
         return state
 
@@ -52,31 +51,28 @@ def check(encoded, source, queries):
 )
 def test_dot_products(build, check, queries, name, options, divisor):
     attention = build(name, query_size=22 if name == "dot" else 13, **options)
-    project_query, project_key = (
-        getattr(attention, f"{side}_projection", torch.nn.Identity()) for side in ("query", "key")
-    )
+    project_query = getattr(attention, "query_projection", torch.nn.Identity())
+    project_key = getattr(attention, "key_projection", torch.nn.Identity())
+    if name == "dot":
+        queries = torch.nn.functional.pad(queries, (0, 9), value=0.5)
 
     def oracle(values, queries):
-        return [
-            softmax([project_query(query) @ project_key(h) / divisor for h in values])
-            for query in queries
-        ]
+        for query in queries:
+            scores = project_key(values) @ project_query(query) / divisor
+            yield [scores.softmax(dim=0)]
 
-    check(
-        attention,
-        oracle,
-        torch.nn.functional.pad(queries, (0, 9), value=0.5) if name == "dot" else queries,
-    )
+    check(attention, oracle, queries)
 
 
 def convolve(inputs, conv, radius):
     """Filters over [S, C], position after position; nothing lies past the edges."""
     outputs = []
-    for s in range(len(inputs)):
+    for center in range(len(inputs)):
         total = torch.zeros(conv.out_channels, dtype=inputs.dtype)
-        for offset in range(-radius, radius + 1):
-            if 0 <= s + offset < len(inputs):
-                total = total + conv.weight[:, :, offset + radius] @ inputs[s + offset]
+        for k in range(2 * radius + 1):
+            position = center + k - radius
+            if 0 <= position < len(inputs):
+                total = total + conv.weight[:, :, k] @ inputs[position]
         outputs.append(total)
     return torch.stack(outputs)
 
@@ -89,9 +85,8 @@ def test_convolutional(build, check, radius):
         patterns = torch.relu(convolve(values, attention.pattern_filters, radius))
         for query in queries:
             features = convolve(patterns, attention.feature_filters, radius) * query
-            yield torch.softmax(
-                convolve(features, attention.score_filter, radius).squeeze(1), dim=0
-            )
+            scores = convolve(features, attention.score_filter, radius)
+            yield [scores.squeeze(1).softmax(dim=0)]
 
     check(attention, oracle)
 
@@ -101,26 +96,22 @@ def test_convolutional(build, check, radius):
 @pytest.mark.parametrize("is_scaled", [False, True])
 def test_local(build, check, queries, window, radius, is_scaled):
     attention = build("local", window=window, radius=radius, is_scaled=is_scaled)
-    assert attention.scale == (13**-0.5 if is_scaled else 1.0)
+    scale = 13**-0.5 if is_scaled else 1.0
 
     def oracle(values, queries):
         last = len(values) - 1
         for step, query in enumerate(queries):
             center = min(step, last)
-            if attention.position_projection is not None:
+            if window == "predictive":
                 hidden = torch.tanh(attention.position_projection(query))
                 center = last * torch.sigmoid(hidden @ attention.position_weight_H).item()
-            window = [s for s in range(last + 1) if abs(s - center) <= radius]
-            scores = {
-                s: query @ attention.key_projection(values[s]) * attention.scale for s in window
-            }
-            total = sum(score.exp() for score in scores.values())
             weights = torch.zeros(last + 1, dtype=torch.float64)
-            for s, score in scores.items():
-                weights[s] = score.exp() / total
-                if attention.position_projection is not None:
-                    weights[s] *= math.exp(-((s - center) ** 2) / (2 * (radius / 2) ** 2))
-            yield weights / weights.sum()
+            for s in range(last + 1):
+                if abs(s - center) <= radius:
+                    weights[s] = (query @ attention.key_projection(values[s]) * scale).exp()
+                    if window == "predictive":
+                        weights[s] *= math.exp(-((s - center) ** 2) / (2 * (radius / 2) ** 2))
+            yield [weights / weights.sum()]
 
     check(attention, oracle, queries[[0, 1, 2, 0, 1, 2, 0]])  # past the end of every sentence
 
@@ -129,21 +120,21 @@ def test_local(build, check, queries, window, radius, is_scaled):
 def test_heads_attend_on_their_own(build, encoded, source, queries, score):
     attention = build("multi_head", num_heads=2, score=score, attention_size=6)
     memory, state = attention.prepare(encoded, source)
-    query = queries[0]
-    attended = attention.step(query, memory, state)
+    attended = attention.step(queries[0], memory, state)
+    values = encoded.values_BSM[0]
     contexts = []
     weights = []
     for head in range(2):
         rows = slice(3 * head, 3 * head + 3)
         columns = slice(11 * head, 11 * head + 11)
-        q = attention.query_projection(query[0])[rows]
-        keys = attention.key_projection(encoded.values_BSM[0])[:, rows]
+        query = attention.query_projection(queries[0, 0])[rows]
+        keys = attention.key_projection(values)[:, rows]
         if score == "additive":
-            scores = torch.tanh(keys + q) @ attention.score_weight_Na[head]
+            scores = torch.tanh(keys + query) @ attention.score_weight_Na[head]
         else:
-            scores = keys @ q / 3**0.5
-        weights.append(torch.softmax(scores, dim=0))
-        contexts.append(weights[-1] @ attention.value_projection(encoded.values_BSM[0])[:, columns])
+            scores = keys @ query / 3**0.5
+        weights.append(scores.softmax(dim=0))
+        contexts.append(weights[head] @ attention.value_projection(values)[:, columns])
     torch.testing.assert_close(attended.context_BM[0], torch.cat(contexts))
     torch.testing.assert_close(attended.weights_BS[0], (weights[0] + weights[1]) / 2)
     torch.testing.assert_close(attended.extra.weights_BNS[0], torch.stack(weights))
@@ -157,11 +148,7 @@ def test_key_value_scores_even_coordinates_and_averages_odd_ones(build, check):
 
     def oracle(values, queries):
         for query in queries:
-            hidden = [
-                attention.key_projection(h[0::2]) + attention.query_projection(query)
-                for h in values
-            ]
-            weights = softmax([torch.tanh(one) @ attention.score_weight_A for one in hidden])
+            weights = additive_scores(attention, query, values[:, 0::2]).softmax(dim=0)
             yield weights, weights @ values[:, 1::2]
 
     check(attention, oracle)
@@ -177,21 +164,14 @@ def test_self_history_attends_to_past_queries_too(build, check):
     attention = build("self_history", attention_size=7)
 
     def oracle(values, queries):
-        past = [torch.zeros(13, dtype=torch.float64)]
+        past = torch.zeros(1, 13, dtype=torch.float64)
         for query in queries:
-            weights = {}
-            contexts = []
-            for prefix, states in (("", list(values)), ("history_", past)):
-                asked = getattr(attention, f"{prefix}query_projection")(query)
-                keys = [getattr(attention, f"{prefix}key_projection")(state) for state in states]
-                scores = [
-                    torch.tanh(key + asked) @ getattr(attention, f"{prefix}score_weight_A")
-                    for key in keys
-                ]
-                weights[prefix] = softmax(scores)
-                contexts.append(weights[prefix] @ torch.stack(states))
-            yield weights[""], torch.cat(contexts)
-            past.append(query)
+            weights = additive_scores(attention, query, values).softmax(dim=0)
+            hidden = attention.history_query_projection(query)
+            hidden = hidden + attention.history_key_projection(past)
+            scores = torch.tanh(hidden) @ attention.history_score_weight_A
+            yield weights, torch.cat([weights @ values, scores.softmax(dim=0) @ past])
+            past = torch.cat([past, query.unsqueeze(0)])
 
     check(attention, oracle)
 
@@ -202,61 +182,54 @@ def test_location_sees_the_last_weights_around_a_position(build, check):
     def oracle(values, queries):
         weights = torch.zeros(len(values), dtype=torch.float64)
         for query in queries:
-            scores = []
-            for j, h in enumerate(values):
-                seen = [
-                    weights[k] if 0 <= k < len(values) else weights.new_zeros(())
-                    for k in (j - 1, j, j + 1)
-                ]
-                features = (attention.filters.weight.squeeze(1) * torch.stack(seen)).sum(dim=1)
-                hidden = attention.query_projection(query) + attention.key_projection(h)
-                hidden = hidden + attention.location_projection(features)
-                scores.append(torch.tanh(hidden) @ attention.score_weight_A)
-            weights = softmax(scores).detach()
-            yield weights
+            features = convolve(weights.unsqueeze(1), attention.filters, 1)
+            projected = attention.location_projection(features)
+            weights = additive_scores(attention, query, values, projected).softmax(dim=0)
+            yield [weights]
 
     check(attention, oracle)
 
 
 TERMS = ("position", "markov", "fertility")
+COMBINATIONS = [terms for n in (1, 2, 3) for terms in itertools.combinations(TERMS, n)]
 
 
-@pytest.mark.parametrize(
-    "terms", [t for n in (1, 2, 3) for t in itertools.combinations(TERMS, n)], ids="-".join
-)
+@pytest.mark.parametrize("terms", COMBINATIONS, ids="-".join)
 def test_structural_biases(build, check, terms):
-    attention = build(
-        "structural", attention_size=7, radius=2, **{term: term in terms for term in TERMS}
-    )
     radius = 2
+    options = {term: term in terms for term in TERMS}
+    attention = build("structural", attention_size=7, radius=radius, **options)
 
     def oracle(values, queries):
         length = len(values)
-        history = []
+        total = [0.0] * length
+        last = [0.0] * length
         for j, query in enumerate(queries, start=1):
-            scores = []
+            features = []
             for i in range(1, length + 1):
-                features = []
+                row = []
                 if "position" in terms:
-                    features += [math.log(1 + j), math.log(1 + i), math.log(1 + length)]
-                near = [k - 1 for k in range(i - radius, i + radius + 1)]
+                    row += [math.log(1 + j), math.log(1 + i), math.log(1 + length)]
                 if "markov" in terms:
-                    features += [
-                        history[-1][k].item() if history and 0 <= k < length else 0.0 for k in near
-                    ]
+                    row += around(last, i - 1, radius)
                 if "fertility" in terms:
-                    features += [
-                        sum(w[k].item() for w in history) if 0 <= k < length else 0.0 for k in near
-                    ]
-                hidden = attention.key_projection(values[i - 1]) + attention.query_projection(query)
-                hidden = hidden + attention.bias_projection.weight @ torch.tensor(
-                    features, dtype=torch.float64
-                )
-                scores.append(torch.tanh(hidden) @ attention.score_weight_A)
-            history.append(softmax(scores))
-        return history
+                    row += around(total, i - 1, radius)
+                features.append(row)
+            bias = (
+                torch.tensor(features, dtype=torch.float64) @ attention.bias_projection.weight.t()
+            )
+            weights = additive_scores(attention, query, values, bias).softmax(dim=0)
+            yield [weights]
+            last = weights.tolist()
+            total = [before + weight for before, weight in zip(total, last, strict=True)]
 
     check(attention, oracle)
+
+
+def around(numbers, center, radius):
+    """The numbers up to `radius` positions away, 0 past the edges."""
+    padded = [0.0] * radius + numbers + [0.0] * radius
+    return padded[center : center + 2 * radius + 1]
 
 
 @pytest.mark.parametrize(
@@ -278,52 +251,38 @@ def test_no_gradient_flows_into_earlier_steps(build, encoded, source, queries, n
 
 def test_neural_coverage_remembers_more_than_the_last_step(build, check):
     attention = build("coverage", coverage_size=3)
-    last = {}
+    last = []
 
     def oracle(values, queries):
         coverage = torch.zeros(len(values), 3, dtype=torch.float64)
         for query in queries:
-            hidden = attention.query_projection(query) + attention.key_projection(values)
-            weights = torch.softmax(
-                torch.tanh(hidden + attention.coverage_projection(coverage))
-                @ attention.score_weight_A,
-                dim=0,
-            )
-            yield weights
-            inputs = [
-                torch.cat([weight[None], value, query])
-                for weight, value in zip(weights, values, strict=True)
-            ]
-            coverage = attention.update(torch.stack(inputs), coverage)
-            last[len(values)] = coverage
+            projected = attention.coverage_projection(coverage)
+            weights = additive_scores(attention, query, values, projected).softmax(dim=0)
+            yield [weights]
+            asked = query.expand(len(values), -1)
+            inputs = torch.cat([weights.unsqueeze(1), values, asked], dim=1)
+            coverage = attention.update(inputs, coverage)
+        last.append(coverage)
 
     state = check(attention, oracle)
     for row, length in enumerate(LENGTHS):
-        torch.testing.assert_close(state[row, :length], last[length])
+        torch.testing.assert_close(state[row, :length], last[row])
 
 
-@pytest.mark.parametrize("fertility", [True, False])
-def test_linguistic_coverage_adds_up_weights_by_fertility(build, check, fertility):
-    options = {"max_fertility": 3.0} if fertility else {"fertility": False}
+@pytest.mark.parametrize("options", [{"max_fertility": 3.0}, {"fertility": False}])
+def test_linguistic_coverage_adds_up_weights_by_fertility(build, check, options):
     attention = build("coverage", kind="linguistic", **options)
 
     def oracle(values, queries):
-        covered = [0.0] * len(values)
+        covered = torch.zeros(len(values), 1, dtype=torch.float64)
+        fertility = torch.ones_like(covered)
+        if "max_fertility" in options:
+            fertility = 3.0 * torch.sigmoid(attention.fertility_projection(values))
         for query in queries:
-            scores = []
-            for j, h in enumerate(values):
-                hidden = attention.query_projection(query) + attention.key_projection(h)
-                hidden = hidden + attention.coverage_projection.weight[:, 0] * covered[j]
-                scores.append(torch.tanh(hidden) @ attention.score_weight_A)
-            weights = softmax(scores)
-            yield weights
-            for j, h in enumerate(values):
-                phi = (
-                    3.0 * torch.sigmoid(attention.fertility_projection.weight[0] @ h).item()
-                    if fertility
-                    else 1.0
-                )
-                covered[j] += weights[j].item() / phi
+            projected = attention.coverage_projection(covered)
+            weights = additive_scores(attention, query, values, projected).softmax(dim=0)
+            yield [weights]
+            covered = covered + weights.unsqueeze(1) / fertility
 
     check(attention, oracle)
 
@@ -344,14 +303,17 @@ def test_neural_coverage_is_not_rounded_to_bf16(build, encoded, source, queries)
     attention = build("coverage", kind="neural").float()
     torch.nn.init.constant_(attention.update.bias_hh.chunk(3)[1], 7.0)
     encoded = encoded._replace(values_BSM=encoded.values_BSM.float())
-    found = []
-    for is_bf16 in (False, True):
-        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
+
+    @torch.no_grad()
+    def last_state(is_half):
+        with half_precision(is_half):
             memory, state = attention.prepare(encoded, source)
-            for query in queries.repeat(20, 1, 1):
-                state = attention.step(query.float(), memory, state).state
-        found.append(state)
-    assert (found[1] - found[0]).norm() < 0.02 * found[0].norm()
+            for query in queries.float().repeat(20, 1, 1):
+                state = attention.step(query, memory, state).state
+        return state
+
+    exact = last_state(False)
+    assert (last_state(True) - exact).norm() < 0.02 * exact.norm()
 
 
 # ---- slots, and what is refused ----

@@ -1,17 +1,8 @@
 import pytest
 import torch
 
-from tests.model.attention.conftest import LENGTHS
-
-
-def scores(attention, values, query):
-    return torch.stack(
-        [
-            torch.tanh(attention.key_projection(h) + attention.query_projection(query))
-            @ attention.score_weight_A
-            for h in values
-        ]
-    )
+from seq2seq_attn.model.layers import select_rows
+from tests.model.attention.conftest import LENGTHS, additive_scores
 
 
 def test_search_takes_the_best_position(build, encoded, source, queries):
@@ -21,10 +12,9 @@ def test_search_takes_the_best_position(build, encoded, source, queries):
     for query in queries:
         attended = attention.step(query, memory, state)
         for row, length in enumerate(LENGTHS):
-            best = scores(attention, encoded.values_BSM[row, :length], query[row]).argmax().item()
-            expected = torch.zeros(5, dtype=torch.float64)
-            expected[best] = 1.0
-            assert torch.equal(attended.weights_BS[row], expected)
+            scores = additive_scores(attention, query[row], encoded.values_BSM[row, :length])
+            best = scores.argmax().item()
+            assert attended.weights_BS[row].tolist() == [float(s == best) for s in range(5)]
             torch.testing.assert_close(attended.context_BM[row], encoded.values_BSM[row, best])
             chosen.add((row, best))
     assert len(chosen) > 3  # it does choose
@@ -35,24 +25,21 @@ def test_training_draws_from_the_softmax_of_the_scores(build, encoded, source, q
     """10,000 draws of the first sentence: each share lies within 4 standard errors."""
     attention = build("hard", **options)
     num_draws = 10_000
-    one = encoded._replace(
-        values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1),
-        mask_BS=encoded.mask_BS[:1].expand(num_draws, -1),
-    )
-    memory, state = attention.prepare(one, source)
+    rows = torch.zeros(num_draws, dtype=torch.int64)
+    memory, state = attention.prepare(select_rows(encoded, rows), source)
     torch.manual_seed(3)
     with torch.no_grad():
         attended = attention.step(queries[0, :1].expand(num_draws, -1), memory, state)
-        expected = torch.softmax(scores(attention, encoded.values_BSM[0], queries[0, 0]), dim=0)
+        scores = additive_scores(attention, queries[0, 0], encoded.values_BSM[0])
+        expected = scores.softmax(dim=0)
     is_drawn = (attended.context_BM.unsqueeze(1) == encoded.values_BSM[:1]).all(dim=2)
     assert (is_drawn.sum(dim=1) == 1).all()
     error = (expected * (1 - expected) / num_draws).sqrt()
     assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
     if options:
         torch.testing.assert_close(attended.weights_BS[0], expected)
-        torch.testing.assert_close(
-            attended.extra.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn]
-        )
+        drawn_B = expected.expand(num_draws, -1)[is_drawn]
+        torch.testing.assert_close(attended.extra.log_prob_B.exp(), drawn_B)
     else:
         assert torch.equal(attended.weights_BS, is_drawn.double())
 
@@ -63,21 +50,19 @@ def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, quer
     torch.manual_seed(4)
     uniform = torch.rand(3, 5, dtype=torch.float64)
     weighing = torch.randn(5, dtype=torch.float64)
-    found = torch.zeros(3, 13, dtype=torch.float64)
+    expected = torch.zeros(3, 13, dtype=torch.float64)
     for row, length in enumerate(LENGTHS):
         query = queries[0, row].clone().requires_grad_()
-        noisy = (
-            scores(attention, encoded.values_BSM[row, :length], query)
-            - (-uniform[row, :length].log()).log()
-        )
-        relaxed = torch.softmax(noisy / temperature, dim=0)
-        (found[row],) = torch.autograd.grad((relaxed * weighing[:length]).sum(), query)
+        scores = additive_scores(attention, query, encoded.values_BSM[row, :length])
+        gumbel = -(-uniform[row, :length].log()).log()
+        relaxed = torch.softmax((scores + gumbel) / temperature, dim=0)
+        [expected[row]] = torch.autograd.grad(relaxed @ weighing[:length], query)
     query = queries[0].clone().requires_grad_()
     memory, state = attention.prepare(encoded, source)
     torch.manual_seed(4)
     weights = attention.step(query, memory, state).weights_BS
-    (gradient,) = torch.autograd.grad((weights * weighing).sum(), query)
-    torch.testing.assert_close(gradient, found)
+    [gradient] = torch.autograd.grad((weights * weighing).sum(), query)
+    torch.testing.assert_close(gradient, expected)
 
 
 def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_scores(

@@ -5,7 +5,7 @@ import torch
 
 from seq2seq_attn.model.build import initialize
 from seq2seq_attn.model.variants import build_variant
-from tests.model.attention.conftest import LENGTHS
+from tests.model.attention.conftest import LENGTHS, additive_scores
 
 
 @pytest.fixture
@@ -13,10 +13,9 @@ def attention(build):
     return build("monotonic", attention_size=7, noise=0.0)
 
 
-def score(attention, value, query):
-    hidden = torch.tanh(attention.key_projection(value) + attention.query_projection(query))
-    direction = attention.score_weight_A / attention.score_weight_A.norm()
-    return (attention.weight_norm_gain_1 * (direction @ hidden) + attention.offset_bias_1).squeeze()
+def scores(attention, values, query):
+    normalized = additive_scores(attention, query, values) / attention.score_weight_A.norm()
+    return attention.weight_norm_gain_1 * normalized + attention.offset_bias_1
 
 
 def path_probabilities(stops):
@@ -39,19 +38,17 @@ def path_probabilities(stops):
 
 def test_training_weights_are_the_expectation_over_all_paths(attention, encoded, source, queries):
     memory, state = attention.prepare(encoded, source)
-    found = []
+    weights_by_step = []
     for query in queries:
         attended = attention.step(query, memory, state)
         state = attended.state
-        found.append(attended.weights_BS)
+        weights_by_step.append(attended.weights_BS)
     for row, length in enumerate(LENGTHS):
         values = encoded.values_BSM[row, :length]
-        stops = torch.stack(
-            [torch.stack([score(attention, h, q[row]) for h in values]) for q in queries]
-        ).sigmoid()
+        stops = torch.stack([scores(attention, values, query[row]) for query in queries]).sigmoid()
         stops[:, -1] = 1.0
-        expected = path_probabilities(stops.detach())
-        torch.testing.assert_close(torch.stack([w[row, :length] for w in found]), expected)
+        weights = torch.stack(weights_by_step)[:, row, :length]
+        torch.testing.assert_close(weights, path_probabilities(stops.detach()))
 
 
 def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, encoded, source):
@@ -60,24 +57,20 @@ def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, 
         attention.weight_norm_gain_1.fill_(5.0)
         attention.offset_bias_1.fill_(0.0)
     memory, state = attention.prepare(encoded, source)
-    queries = torch.randn(
-        40, 3, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
-    )
-    before = [0, 0, 0]
+    generator = torch.Generator().manual_seed(5)
+    queries = torch.randn(40, 3, 13, dtype=torch.float64, generator=generator)
+    stopped = [0, 0, 0]
     visited = set()
     for query in queries:
         attended = attention.step(query, memory, state)
         state = attended.state
         for row, length in enumerate(LENGTHS):
-            values = encoded.values_BSM[row, :length]
-            ahead = [
-                j for j in range(before[row], length) if score(attention, values[j], query[row]) > 0
-            ]
-            before[row] = ahead[0] if ahead else length - 1
-            expected = torch.zeros(5, dtype=torch.float64)
-            expected[before[row]] = 1.0
-            assert torch.equal(attended.weights_BS[row], expected)
-        visited.add(before[0])
+            is_stop = scores(attention, encoded.values_BSM[row, :length], query[row]) > 0
+            while stopped[row] < length - 1 and not is_stop[stopped[row]]:
+                stopped[row] += 1
+            weights = attended.weights_BS[row].tolist()
+            assert weights == [float(s == stopped[row]) for s in range(5)]
+        visited.add(stopped[0])
     assert visited == {0, 3, 4}  # it stayed, skipped and moved on
 
 
@@ -95,22 +88,18 @@ def test_mass_is_kept_over_many_steps_in_single_precision(attention, source, enc
     torch.testing.assert_close(attended.weights_BS.sum(dim=1), torch.ones(2))
 
 
-def test_noise_is_drawn_in_training_only(build, encoded, source, queries):
-    attention = build("monotonic")
+@pytest.mark.parametrize("training", [True, False])
+def test_noise_is_drawn_in_training_only(build, encoded, source, queries, training):
+    attention = build("monotonic").train(training)
     memory, state = attention.prepare(encoded, source)
-    first, second = (attention.step(queries[0], memory, state).weights_BS for _ in range(2))
-    assert not torch.equal(first, second)
-    attention.eval()
-    first, second = (attention.step(queries[0], memory, state).weights_BS for _ in range(2))
-    assert torch.equal(first, second)
+    first = attention.step(queries[0], memory, state).weights_BS
+    second = attention.step(queries[0], memory, state).weights_BS
+    assert torch.equal(first, second) != training
 
 
 def test_the_gain_begins_at_the_root_of_the_size_and_the_offset_at_0():
-    attention = build_variant(
-        "attention", "monotonic", {"attention_size": 7}, query_size=5, memory_size=3
-    )
+    sizes = {"query_size": 5, "memory_size": 3}
+    attention = build_variant("attention", "monotonic", {"attention_size": 7}, **sizes)
     initialize(attention)
-    assert (attention.weight_norm_gain_1.item(), attention.offset_bias_1.item()) == (
-        pytest.approx(7**-0.5),
-        0.0,
-    )
+    assert attention.weight_norm_gain_1.item() == pytest.approx(7**-0.5)
+    assert attention.offset_bias_1.item() == 0.0

@@ -7,6 +7,7 @@ from seq2seq_attn.model import speed
 from seq2seq_attn.model.fast import cross_entropy as loss_module
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.text.vocab import PAD
+from tests.modules import half_precision
 
 
 @pytest.fixture
@@ -21,12 +22,13 @@ def case():
 @pytest.mark.parametrize("num_tokens", [896, 900, 1500])
 def test_in_bf16_the_mean_over_tokens_is_exact(case, num_tokens):
     """1 / 900 in bfloat16 is 0.25 % too large."""
-    features, weight, bias = (tensor.detach().float().requires_grad_() for tensor in case[:3])
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss, _ = chunked_cross_entropy(features, weight, bias, case[3])
-    [whole] = torch.autograd.grad(loss, features, retain_graph=True)
-    [of_mean] = torch.autograd.grad(loss / num_tokens, features)
-    torch.testing.assert_close(of_mean * num_tokens, whole, rtol=1e-5, atol=0.0)
+    *inputs, targets = case
+    features, weight, bias = (tensor.detach().float().requires_grad_() for tensor in inputs)
+    with half_precision():
+        loss, _ = chunked_cross_entropy(features, weight, bias, targets)
+    [gradient] = torch.autograd.grad(loss, features, retain_graph=True)
+    [mean_gradient] = torch.autograd.grad(loss / num_tokens, features)
+    torch.testing.assert_close(mean_gradient * num_tokens, gradient, rtol=1e-5, atol=0.0)
 
 
 @pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
@@ -53,9 +55,8 @@ def test_it_is_pytorchs_and_rows_whose_target_is_padding_do_not_count(
 )
 def test_an_output_of_linear_layers_has_it(make_model, output, is_fast):
     """`test_unroll.py` compares losses and gradients."""
-    assert (
-        speed.find("cross_entropy", make_model(output={"name": output}).output) is not None
-    ) == is_fast
+    model = make_model(output={"name": output})
+    assert (speed.find("cross_entropy", model.output) is not None) == is_fast
 
 
 def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch):
@@ -72,14 +73,12 @@ def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch
 
 def test_what_lies_behind_the_last_row_is_no_garbage():
     # where a processor has AMX, a product in bf16 reads past a row of odd length
-    features = torch.ones(5, 3, dtype=torch.bfloat16)
+    features = torch.ones(5, 3, dtype=torch.bfloat16, requires_grad=True)
     weight = torch.ones(19, 3, dtype=torch.bfloat16)
-    features.requires_grad_()
+    bias = torch.zeros(19, dtype=torch.bfloat16)
     torch.use_deterministic_algorithms(True)  # which fills memory that is not initialized with NaN
     try:
-        loss, _ = chunked_cross_entropy(
-            features, weight, torch.zeros(19).bfloat16(), torch.arange(4, 9)
-        )
+        loss, _ = chunked_cross_entropy(features, weight, bias, torch.arange(4, 9))
         loss.backward()
     finally:
         torch.use_deterministic_algorithms(False)
