@@ -1,13 +1,20 @@
-"""Train a run, from Python and for `seq2seq train`."""
+"""Prepare a corpus and train a run, from Python and for `seq2seq prepare` and `seq2seq train`."""
 
 from pathlib import Path
 from typing import Unpack
 
 from seq2seq_attn.api.settings import ConfigNames, OwnText, find_layers
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, load_config, with_default
 from seq2seq_attn.config.load import Settings
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.sources import split_names
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
 from seq2seq_attn.train.session import load_settings, newest_unfinished
+
+CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
+"""Corpora by name, each with the packaged configuration for preparing it."""
 
 
 def train_model(
@@ -71,3 +78,35 @@ def find_run(
         resumed=path if is_resumed else None,
     )
     return load_settings(layers.config_names, *layers.settings, run_dir=path, resume=resume), path
+
+
+def prepare(
+    corpus: str | None = None,
+    *,
+    config: ConfigNames = None,
+    settings: Settings | None = None,
+    **text: Unpack[OwnText],
+) -> PreparedCorpus:
+    """Read, check and tokenize a corpus: `multi30k` or `captions`, that of a configuration, or a
+    text of one's own. `config`, `settings` and `text` are those of `train_model`.
+
+    Raises:
+        UsageError: settings are not valid, or both a corpus and something else is named.
+        UserError: the corpus cannot be read, downloaded or written.
+    """
+    if corpus is not None:
+        other = "--train" if "train_text" in text else "--config"
+        if config or "train_text" in text:
+            raise UsageError(
+                f"{corpus!r} and {other}: name a corpus, or give a text or a configuration, not "
+                "both"
+            )
+        if corpus not in CORPUS_CONFIGS:
+            raise UsageError(
+                f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG"
+            )
+        config = CORPUS_CONFIGS[corpus]
+    layers = find_layers(config, settings, text)
+    loaded = load_config(with_default(layers.config_names), *layers.settings)
+    split_names(loaded.data)  # rejects an invalid corpus before anything is read
+    return prepare_corpus(loaded)

@@ -17,13 +17,11 @@ from typer.core import TyperCommand
 from seq2seq_attn import __version__
 from seq2seq_attn.cli.compare import compare
 from seq2seq_attn.cli.evaluate import evaluate
-from seq2seq_attn.cli.export import export
+from seq2seq_attn.cli.export import export, push
 from seq2seq_attn.cli.options import echo
-from seq2seq_attn.cli.prepare import prepare
-from seq2seq_attn.cli.push import push
 from seq2seq_attn.cli.score import score
 from seq2seq_attn.cli.serve import serve
-from seq2seq_attn.cli.train import train
+from seq2seq_attn.cli.train import prepare, train
 from seq2seq_attn.cli.translate import translate
 from seq2seq_attn.config.explain import expected, shorten
 from seq2seq_attn.errors import UsageError

@@ -1,11 +1,43 @@
-"""`seq2seq train`."""
+"""`seq2seq prepare` and `seq2seq train`."""
 
 import os
 from pathlib import Path
 from typing import Annotated, Unpack
 
+import typer
+
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.config import dump_config
+
+
+class PrepareOptions(shared.ConfigOptions, total=False):
+    corpus: Annotated[
+        str,
+        typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False),
+    ]
+    links: shared.Links
+    data_dir: Annotated[
+        Path,
+        shared.option(
+            "DIR", "Folder for data; to train from it, set data.data_dir.", default="data"
+        ),
+    ]
+    source_dir: Annotated[
+        Path, shared.option("DIR", "Folder with the corpus's files, instead of downloading them.")
+    ]
+
+
+@shared.command()
+def prepare(**options: Unpack[PrepareOptions]) -> None:
+    """Read, check and tokenize a corpus; print an audit.
+
+    The default corpus is multi30k. A corpus that was prepared the same way before is reused.
+    """
+    from seq2seq_attn.api.train import prepare
+    from seq2seq_attn.data.audit import audit_report
+
+    arguments = shared.python_arguments(options)
+    shared.echo(audit_report(prepare(**arguments)))
 
 
 class TrainOptions(shared.ConfigOptions, total=False):

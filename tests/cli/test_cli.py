@@ -83,10 +83,10 @@ def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise ValueError("two\nlines")
 
-    monkeypatch.setattr("seq2seq_attn.api.prepare.load_config", fail)
+    monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
     assert_fails(capsys, "prepare", code=1, message="ValueError")
     monkeypatch.setattr(
-        "seq2seq_attn.api.prepare.load_config", lambda *args: Path("no/such").read_text()
+        "seq2seq_attn.api.train.load_config", lambda *args: Path("no/such").read_text()
     )
     assert_fails(capsys, "prepare", code=1, message="no/such")
 
@@ -154,7 +154,7 @@ def test_signals_outside_training_exit_with_their_code(monkeypatch, number, code
         os.kill(os.getpid(), number)
         time.sleep(5)
 
-    monkeypatch.setattr("seq2seq_attn.api.prepare.prepare_corpus", interrupt)
+    monkeypatch.setattr("seq2seq_attn.api.train.prepare_corpus", interrupt)
     assert run(["prepare"]) == code
 
 
@@ -220,7 +220,7 @@ def test_only_the_reader_of_stdout_ends_a_command_well(capfd, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    monkeypatch.setattr("seq2seq_attn.api.prepare.prepare_corpus", fail)
+    monkeypatch.setattr("seq2seq_attn.api.train.prepare_corpus", fail)
     assert run(["prepare"]) == 1
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
     monkeypatch.setattr(sys, "stdout", None)  # closed by the caller, so nobody read it
