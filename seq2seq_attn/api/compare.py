@@ -191,34 +191,28 @@ def plan_runs(
     arms of the first seeds. Raises UsageError: as `load_config`, or two arms are the same."""
     base = layers.load().name
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
-    variations = [_list_values(key, values) for key, values in vary.items()]
     arms: dict[str, dict[str, Any]] = {}
+    trained: dict[str, str] = {}
+    variations = [_list_values(key, values) for key, values in vary.items()]
     for combination in itertools.product(*variations):
         label = "+".join(_label(key, value) for key, value in combination)
+        varied = {**dict(combination), "name": f"{base}+{label}" if label else base}
         name = label or base.replace("/", "-")
-        if name in arms:
-            raise UsageError(f"--vary: two arms are named {name}; give each value once")
-        arms[name] = {**dict(combination), "name": f"{base}+{label}" if label else base}
+        config = load_config(layers.config_names, *layers.settings, varied)
+        settings = json.dumps(trained_settings(config), sort_keys=True)
+        if name in arms or settings in trained:
+            raise UsageError(
+                f"--vary: {trained.get(settings, name)} and {name} train the same; give each value "
+                "once, of a setting that decides what is trained"
+            )
+        trained[settings] = name
+        arms[name] = varied
     planned = []
     for seed, (name, varied) in itertools.product(seeds, arms.items()):
         fixed = {"seed": seed, "train.num_threads": NUM_THREADS}
         config = load_config(layers.config_names, *layers.settings, varied, fixed)
         planned.append(PlannedRun(Run(folder / f"{name}-s{seed}"), config))
-    _check_arms_differ([planned_run.config for planned_run in planned[: len(arms)]])
     return planned
-
-
-def _check_arms_differ(configs: Sequence[Config]) -> None:
-    """Raises UsageError if two arms train the same."""
-    names: dict[str, str] = {}
-    for config in configs:
-        settings = json.dumps(trained_settings(config), sort_keys=True)
-        name = names.setdefault(settings, config.name)
-        if name != config.name:
-            raise UsageError(
-                f"--vary: {name} and {config.name} train the same; vary a setting that decides "
-                "what is trained"
-            )
 
 
 def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:

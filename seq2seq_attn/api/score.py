@@ -203,15 +203,18 @@ def _find_pairs(
 
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     damage = Damage()
-    pairs = list(text.pairs(damage))
+    sources: list[str] = []
+    targets: list[str] = []
+    for source, target in text.pairs(damage):
+        sources.append(source)
+        targets.append(target)
     if damage.lines:
         raise UserError(f"{text}: {damage.describe()}; correct them, as each row gets a score")
-    if not pairs:
+    if not sources:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
-    sources = [source for source, _ in pairs]
     if reads_one_source:
         warn_about_tabs(f"{text.paths[0]}: ", sum("\t" in source for source in sources))
-    return sources, [target for _, target in pairs]
+    return sources, targets
 
 
 def _read_links(

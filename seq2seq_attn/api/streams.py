@@ -123,29 +123,27 @@ def _join_lines(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[str]:
         yield "\t".join(text.replace("\t", " ") for text in texts)
 
 
-def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
+def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path]) -> None:
     """Check, before anything is translated, that each output can be written to its own file, which
     is not an input.
 
     Args:
         inputs: files, or `STREAM` for standard input.
-        outputs: by option, a file, or `STREAM` for standard output; None: it is not wanted.
+        outputs: by option, a file, or `STREAM` for standard output.
 
     Raises:
         UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
         UserError: a file cannot be written.
     """
-    named = [("-i", str(path)) for path in inputs]
-    named += [(option, str(path)) for option, path in outputs.items() if path is not None]
-    for option, path in named:
-        if path == "":
-            raise UsageError(f"{option} '': expected the name of a file")
-    sources = [_path(path, _STDIN) for option, path in named[: len(inputs)]]
-    check_outputs({option: _path(path, _STDOUT) for option, path in named[len(inputs) :]}, sources)
+    sources = [_named_file("-i", name, _STDIN) for name in inputs]
+    files = {option: _named_file(option, name, _STDOUT) for option, name in outputs.items()}
+    check_outputs(files, sources)
 
 
-def _path(name: str, stream: Path) -> Path:
-    return stream if name == STREAM else Path(name)
+def _named_file(option: str, name: str | Path, stream: Path) -> Path:
+    if name == "":
+        raise UsageError(f"{option} '': expected the name of a file")
+    return stream if str(name) == STREAM else Path(name)
 
 
 @contextmanager

@@ -43,7 +43,6 @@ from seq2seq_attn.translate.translator import Translator
 TERMINAL_EVERY_S = 1.0
 LOG_EVERY_S = 30.0
 """How often a progress bar is drawn."""
-_UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters"}
 _MAX_EXAMPLES = 10
 """words of a warning"""
 _MAX_CHARACTERS = 30
@@ -222,8 +221,7 @@ class Warnings:
         if self._tokenizer.num_columns == 1:
             warn_about_tabs(self._where, counts["with_tabs"])
         if counts["unknown"]:
-            unit = _UNITS.get(self._tokenizer.name, "tokens")
-            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {unit}"
+            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} tokens"
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
             message = "%s%s unknown to this run, on %s, such as: %s"
             log.warning(message, self._where, tokens, lines, ", ".join(self._examples))

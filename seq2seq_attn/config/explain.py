@@ -33,8 +33,9 @@ _HINTS = {
 """Hints for keys whose type alone says too little."""
 
 _short = reprlib.Repr()
-_short.maxstring = _short.maxother = _short.maxlong = 100
-_short.maxlevel, _short.maxlist, _short.maxdict = 2, 4, 4
+_short.maxlevel = 2
+_short.maxlist = _short.maxdict = 4
+_short.maxstring = _short.maxlong = _short.maxother = 100
 
 
 def explain(error: ValidationError, values: Mapping[str, Any]) -> str:

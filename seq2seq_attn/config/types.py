@@ -33,20 +33,22 @@ class Section(BaseModel):
     def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The settings that differ: dotted key to own and other value. A value is None where there
         is none."""
-        old, new = self.flat(), other.flat()
-        return {
-            key: (old.get(key), new.get(key))
-            for key in {**old, **new}
-            if old.get(key) != new.get(key)
-        }
+        old = self.flat()
+        new = other.flat()
+        changes = {}
+        for key in old | new:
+            if old.get(key) != new.get(key):
+                changes[key] = (old.get(key), new.get(key))
+        return changes
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= (
-            _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-        )
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
     return flat
 
 

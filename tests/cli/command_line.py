@@ -1,8 +1,15 @@
 """Run a command and read its output or its error message."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from seq2seq_attn.__main__ import run
+
+
+def set_options(settings: Iterable[str]) -> list[str]:
+    """The settings, `KEY=VALUE`, as options of a command."""
+    return [f"--set={setting}" for setting in settings]
 
 
 def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:

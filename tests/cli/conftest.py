@@ -1,9 +1,11 @@
 """Small runs to translate with and to evaluate."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -23,16 +25,10 @@ def toy_runs(tmp_path_factory) -> dict[str, Run]:
 def workshop(tmp_path_factory) -> Path:
     """Two runs of one corpus with two test sets, and one of another corpus."""
     root = tmp_path_factory.mktemp("evaluate")
-    for name, source, target in [
-        *[(split, SOURCE, TARGET) for split in ("train", "valid", "short")],
-        (
-            "long",
-            [f"{a} {b}" for a in SOURCE for b in SOURCE],
-            [f"{a} {b}" for a in TARGET for b in TARGET],
-        ),
-    ]:
-        (root / f"{name}.de").write_text("\n".join(source) + "\n", "utf-8")
-        (root / f"{name}.en").write_text("\n".join(target) + "\n", "utf-8")
+    for language, sentences in (("de", SOURCE), ("en", TARGET)):
+        for name in ("train", "valid", "short"):
+            write_lines(root / f"{name}.{language}", sentences)
+        write_lines(root / f"long.{language}", map(" ".join, product(sentences, repeat=2)))
     data = {
         "corpus": "files",
         "data_dir": str(root),

@@ -24,10 +24,11 @@ from seq2seq_attn.api.settings import Layers
 from seq2seq_attn.cli.compare import parse_seeds, parse_variations
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import read_json
 from seq2seq_attn.run import LOCK, Run
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import locked
-from tests.cli.command_line import assert_fails
+from tests.cli.command_line import assert_fails, outputs, set_options
 from tests.train.conftest import toy_settings, write_toy_corpus
 from tests.waiting import wait_for
 
@@ -37,7 +38,7 @@ def plan(config: str, vary: dict[str, list], seeds: list[int], settings=(), outp
 
 
 def names(planned: list[PlannedRun]) -> list[str]:
-    return [str(one.run.path) for one in planned]
+    return [str(each.run.path) for each in planned]
 
 
 def test_every_value_with_every_seed_seed_after_seed():
@@ -45,8 +46,8 @@ def test_every_value_with_every_seed_seed_after_seed():
     folder = "runs/compare-quickstart"
     expected = ["additive-s1", "bilinear-s1", "additive-s2", "bilinear-s2"]
     assert names(planned) == [f"{folder}/{name}" for name in expected]
-    assert [one.config.model.attention.name for one in planned] == ["additive", "bilinear"] * 2
-    assert [one.config.seed for one in planned] == [1, 1, 2, 2]
+    assert [each.config.model.attention.name for each in planned] == ["additive", "bilinear"] * 2
+    assert [each.config.seed for each in planned] == [1, 1, 2, 2]
     assert planned[1].config.name == "quickstart+bilinear"
 
 
@@ -67,7 +68,7 @@ def test_several_variations_make_the_product():
 def test_a_setting_may_vary_over_paths():
     vary = {"data.train": [Path("data/a"), Path("data/b")]}
     planned = plan("quickstart", vary, [1])
-    assert [one.config.data.train for one in planned] == ["data/a", "data/b"]
+    assert [each.config.data.train for each in planned] == ["data/a", "data/b"]
     assert names(planned)[0] == "runs/compare-quickstart/train=data-a-s1"
 
 
@@ -115,9 +116,8 @@ def settings(toy: Path, *more: str) -> list[str]:
 
 
 def command(toy: Path, *more: str) -> list[str]:
-    options = [word for one in settings(toy, *more) for word in ("--set", one)]
     vary = "--vary attention=additive,fixed --seeds 1 --output out --at-once 2".split()
-    return ["compare", "-c", "base", *options, *vary]
+    return ["compare", "-c", "base", *set_options(settings(toy, *more)), *vary]
 
 
 def is_locked(path: Path) -> bool:
@@ -150,15 +150,12 @@ def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     assert run_command(command(toy, limit)) == 0
     out, err = capsys.readouterr()
     assert out == "out/report.html\n"
-    report = json.loads(Path("out/report.json").read_text("utf-8"))
-    assert [one["name"] for one in report["runs"]] == ["additive-s1", "fixed-s1"]
+    report = read_json(Path("out/report.json"))
+    assert [run["name"] for run in report["runs"]] == ["additive-s1", "fixed-s1"]
     assert Path("out/report.html").stat().st_size
     for path in runs:
-        updates = [
-            json.loads(line).get("update")
-            for line in (path / "metrics.jsonl").read_text().splitlines()
-        ]
-        assert max(one for one in updates if one is not None) == 60
+        lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+        assert max(line.get("update") or 0 for line in lines) == 60
 
     models = [(path / "model.safetensors").stat().st_mtime_ns for path in runs]
     assert run_command(command(toy, limit)) == 0
@@ -176,13 +173,9 @@ def test_runs_on_another_text_are_not_seeds_of_one_arm(toy, capsys):
     with (toy / "train.de").open("a") as source, (toy / "train.en").open("a") as target:
         source.write("Hund\n")
         target.write("dog\n")
-    options = [word for one in settings(toy, "train.max_updates=1") for word in ("--set", one)]
-    assert (
-        run_command(["compare", "-c", "base", *options, "--seeds", "1-2", "--output", "out"]) == 1
-    )
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines()[-1].startswith("error: out/toy-s1: ")
+    options = set_options(settings(toy, "train.max_updates=1"))
+    again = ["compare", "-c", "base", *options, "--seeds", "1-2", "--output", "out"]
+    assert_fails(capsys, *again, code=1, message="error: out/toy-s1: ")
     assert not second.run.path.exists()
     (first.run.path / "finished.json").unlink()  # interrupted: a resume checks this itself
     prepare_corpora([first, second])
@@ -209,23 +202,18 @@ def test_the_second_comparison_in_a_folder_leaves_with_one_line(toy, capsys):
 
 def train_here(planned: list[PlannedRun], **_: object) -> list[PlannedRun]:
     """Train the runs in this process."""
-    for one in planned:
-        train(one.config, run_dir=one.run.path)
+    for each in planned:
+        train(each.config, run_dir=each.run.path)
     return []
 
 
 def test_without_a_test_set_the_validation_set_is_compared(toy, capsys, monkeypatch):
-    without = [
-        one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")
-    ]
-    options = [word for one in without for word in ("--set", one)]
+    without = set_options(settings(toy, "train.max_epochs=1", "data.test={}"))
     monkeypatch.setattr(comparison, "train_runs", train_here)
-    assert run_command(["compare", "-c", "base", *options, "--seeds", "1", "--output", "out"]) == 0
-    out, err = capsys.readouterr()
-    assert out == "out/report.html\n"
-    assert "validation set" in err
-    report = json.loads(Path("out/report.json").read_text("utf-8"))
-    assert [one["name"] for one in report["sets"]] == ["valid"]
+    command = ["compare", "-c", "base", *without, "--seeds", "1", "--output", "out"]
+    assert outputs(capsys, *command) == ["out/report.html"]
+    report = read_json(Path("out/report.json"))
+    assert [test_set["name"] for test_set in report["sets"]] == ["valid"]
 
 
 def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
@@ -244,11 +232,9 @@ def test_own_text_is_compared_too(toy, capsys, monkeypatch):
     monkeypatch.setattr(comparison, "train_runs", lambda planned, **_: seen.extend(planned) or seen)
     own = "--train toy/train --valid toy/valid --source-language de --target-language en".split()
     own += "--vary attention=additive,fixed --seeds 2".split()
-    assert run_command(["compare", *own]) == 2
-    assert "model.output.name" in capsys.readouterr().err
-    assert run_command(["compare", *own, "-c", "output/softmax"]) == 1  # no run was trained
-    assert "2 of 2" in capsys.readouterr().err
-    assert names(seen) == [
-        f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "fixed")
-    ]
+    assert_fails(capsys, "compare", *own, code=2, message="model.output.name")
+    own += ["-c", "output/softmax"]
+    assert_fails(capsys, "compare", *own, code=1, message="2 of 2")  # no run was trained
+    folder = "runs/compare-own-de-en+softmax"
+    assert names(seen) == [f"{folder}/additive-s2", f"{folder}/fixed-s2"]
     assert seen[1].config.data.train == "toy/train"

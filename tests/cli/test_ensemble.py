@@ -1,6 +1,5 @@
 """Several runs as one, through the commands."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,9 +7,10 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.files import read_json
 from seq2seq_attn.run import Run
-from tests.cli.command_line import assert_fails
+from seq2seq_attn.text.lines import read_lines
+from tests.cli.command_line import assert_fails, outputs
 from tests.toy_requests import run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, make_toy_run
 
@@ -33,12 +33,11 @@ def _in_runs(runs, monkeypatch) -> None:
 def test_translate_with_two_runs(runs, capsys, tmp_path):
     names = "--run additive --run none".split()
     maps = f"--attention={tmp_path / 'maps.npz'}"
-    assert run_command(["translate", *names, *SOURCE, maps]) == 0
+    texts = outputs(capsys, "translate", *names, *SOURCE, maps)
     expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
-    assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
-    assert [one.text for one in expected] != [
-        one.text for one in load(runs / "additive", "cpu").translate(SOURCE)
-    ]
+    alone = load(runs / "additive", "cpu").translate(SOURCE)
+    assert texts == [translation.text for translation in expected]
+    assert texts != [translation.text for translation in alone]
     with np.load(tmp_path / "maps.npz") as arrays:
         np.testing.assert_allclose(arrays["attention_0"], expected[0].attention, atol=1e-6)
 
@@ -50,35 +49,33 @@ def test_score_takes_one_run(capsys):
 
 
 def test_the_ensemble_is_scored_beside_its_members(runs, capsys):
-    assert run_command("evaluate additive none --ensemble --split short --device cpu".split()) == 0
-    assert "ensemble of additive, none" in capsys.readouterr().out
-    report = json.loads((runs / "additive" / "report.comparison.short.json").read_text("utf-8"))
-    assert [run["name"] for run in report["runs"]] == [
-        "additive",
-        "none",
-        "ensemble of additive, none",
-    ]
+    command = "evaluate additive none --ensemble --split short --device cpu"
+    name = "ensemble of additive, none"
+    assert name in "\n".join(outputs(capsys, *command.split()))
+    report = read_json(runs / "additive" / "report.comparison.short.json")
+    assert [run["name"] for run in report["runs"]] == ["additive", "none", name]
     assert report["runs"][2]["members"] == ["additive", "none"]
     [scores] = report["sets"]
     [bleu] = [measure for measure in scores["measures"] if measure["name"] == "bleu"]
     assert "paired_bootstrap" in bleu["runs"][2]
-    written = (runs / "additive" / "hyps" / "ensemble" / "short.txt").read_text("utf-8")
-    expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
-    assert written == "".join(f"{one.text}\n" for one in expected)
-    of_member = load(runs / "additive", "cpu").translate(SOURCE)
-    own = (runs / "additive" / "hyps" / "short.txt").read_text("utf-8")
-    assert own == "".join(f"{one.text}\n" for one in of_member)
+    for members, written in (
+        (["additive", "none"], "additive/hyps/ensemble/short.txt"),
+        (["additive"], "additive/hyps/short.txt"),
+    ):
+        translator = load([runs / member for member in members], "cpu")
+        expected = [translation.text for translation in translator.translate(SOURCE)]
+        assert read_lines(runs / written) == expected
 
 
 def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another():
     report = run_evaluate(Path(), "additive", "additive-2", ensemble=True, split=["short"])
     name = "ensemble of additive, additive-2"
-    assert [(one["name"], one["runs"]) for one in report.data["groups"]] == [
+    assert [(arm["name"], arm["runs"]) for arm in report.data["groups"]] == [
         ("toy", ["additive", "additive-2"]),
         (name, [name]),
     ]
-    [_, of_ensemble] = report.sets[0].whole.scores["bleu"]
-    assert of_ensemble.bootstrap is not None
+    [_, ensemble] = report.sets[0].whole.scores["bleu"]
+    assert ensemble.bootstrap is not None
     assert name in report.summary
 
 

@@ -1,9 +1,7 @@
 """Evaluation end to end, with small real runs: translate, score, compare, write."""
 
 import csv
-import json
 import logging
-from itertools import chain
 from xml.etree import ElementTree
 
 import pytest
@@ -15,8 +13,11 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.metrics.attention import score_shifts
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.lines import read_lines
+from tests.cli.command_line import assert_fails
 from tests.toy_requests import evaluate, run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -27,9 +28,8 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     assert [scores.name for scores in report.sets] == ["short", "long", "all test sets"]
     assert [scores.num_pairs for scores in report.sets] == [5, 25, 30]
     translator = load(workshop / "additive", "cpu")
-    expected = [found.text for found in translator.translate(SOURCE)]
-    written = (workshop / "additive/hyps/short.txt").read_text("utf-8")
-    assert written == "".join(f"{line}\n" for line in expected)
+    expected = [translation.text for translation in translator.translate(SOURCE)]
+    assert read_lines(workshop / "additive/hyps/short.txt") == expected
     score = report.sets[0].whole.scores["bleu"][0].interval.value
     assert score == sacrebleu.corpus_bleu(expected, [TARGET]).score
     assert "all test sets: 30 sentence pairs" in report.text
@@ -46,11 +46,14 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     }
     report = translate_and_score(workshop, "additive", "none", **options)
     assert [(scores.name, scores.num_pairs, scores.num_concatenated) for scores in report.sets] == [
-        *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
-        *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
+        ("short", 5, 1),
+        ("long", 25, 1),
+        ("short.x2", 2, 2),
+        ("long.x2", 12, 2),
+        ("all test sets", 30, 1),
+        ("all test sets.x2", 14, 2),
     ]
-    hypotheses = (tmp_path / "report.hyps/additive/long.x2.txt").read_text("utf-8")
-    assert hypotheses.count("\n") == 12
+    assert len(read_lines(tmp_path / "report.hyps/additive/long.x2.txt")) == 12
     assert (tmp_path / "retention-by-length.x2.png").exists()
     assert (tmp_path / "retention-by-length.png").exists()
     again = translate_and_score(workshop, "additive", "none", reuse_hypotheses=True, **options)
@@ -63,11 +66,11 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     run = Run(workshop / "additive")
     [joined] = find_sets([run], ["short"], concatenate=[3])
     translator = load(workshop / "additive", "cpu")
-    expected = [
-        found.text for found in translator.with_max_source_length(90).translate(joined.source)
-    ]
-    assert (run.hyps_dir / "short.x3.txt").read_text("utf-8").splitlines() == expected
-    assert [found.text for found in translator.translate(joined.source)] != expected
+    whole = translator.with_max_source_length(90).translate(joined.source)
+    in_segments = translator.translate(joined.source)
+    written = read_lines(run.hyps_dir / "short.x3.txt")
+    assert written == [translation.text for translation in whole]
+    assert written != [translation.text for translation in in_segments]
 
 
 def test_attention_is_analyzed_unless_told_otherwise(workshop):
@@ -78,9 +81,8 @@ def test_attention_is_analyzed_unless_told_otherwise(workshop):
         assert (none["entropy"], none["dropped"]) == (None, None)
         assert 0 < none["missing"] <= 1
         assert "gold" not in additive
-        assert [row["label"] for row in values["attention"]["buckets"]] == [
-            row.bucket.label for row in scores.buckets
-        ]
+        labels = [row["label"] for row in values["attention"]["buckets"]]
+        assert labels == [row.bucket.label for row in scores.buckets]
     assert "Attention by length" in report.text
     assert "Attention against gold links" not in report.text
     left_out = run_evaluate(workshop, "additive", split=["short"], no_attention=True)
@@ -96,43 +98,39 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1, metric=["bleu"])
     for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
         [run] = values["attention"]["runs"]
-        assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
+        assert [shifted["shift"] for shifted in run["gold"]] == [-1, 0, 1]
         assert run["gold"][1]["num_pairs"] == num_pairs
         assert 0 < run["gold"][1]["mass"] < 1
         rows = [row["runs"][0]["gold"][1] for row in values["attention"]["buckets"]]
         assert sum(row["num_pairs"] for row in rows) == num_pairs
     assert "Attention against gold links" in report.text
-    one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
+    unshifted = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
     scores = score_shifts(decode_gold(translator, *prepared.text("test"), gold))
-    assert scores[0].error_rate == one["error_rate"]
+    assert scores[0].error_rate == unshifted["error_rate"]
 
 
 def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, capsys):
-    others = [line.replace("A ", "One ").replace(".", " now.") for line in TARGET]
-    for name, lines in (("src", SOURCE), ("one", TARGET), ("two", others)):
-        (tmp_path / name).write_text("\n".join(lines), "utf-8")
-    files = [word for name in ("one", "two") for word in ("--reference", str(tmp_path / name))]
-    command = f"evaluate {workshop}/additive {workshop}/none --source {tmp_path}/src".split()
-    written = f"--json {tmp_path}/r.json --metric ter --metric bleu --device cpu".split()
-    assert run_command([*command, *files, *written]) == 0
-    ter, bleu = json.loads((tmp_path / "r.json").read_text("utf-8"))["sets"][0]["measures"]
-    hypotheses = [
-        (tmp_path / f"r.hyps/{name}/files/src.txt").read_text("utf-8").splitlines()
-        for name in ("additive", "none")
-    ]
-    scores = [sacrebleu.corpus_bleu(lines, [TARGET, others]).score for lines in hypotheses]
+    second = [line.replace("A ", "One ").replace(".", " now.") for line in TARGET]
+    for name, lines in (("src", SOURCE), ("one", TARGET), ("two", second)):
+        write_lines(tmp_path / name, lines)
+    references = f"--reference {tmp_path}/one --reference {tmp_path}/two"
+    command = f"evaluate {workshop}/additive {workshop}/none --source {tmp_path}/src {references}"
+    written = f"{command} --json {tmp_path}/r.json --metric ter --metric bleu --device cpu"
+    assert run_command(written.split()) == 0
+    ter, bleu = read_json(tmp_path / "r.json")["sets"][0]["measures"]
+    names = ("additive", "none")
+    hypotheses = [read_lines(tmp_path / f"r.hyps/{name}/files/src.txt") for name in names]
+    scores = [sacrebleu.corpus_bleu(lines, [TARGET, second]).score for lines in hypotheses]
     assert bleu["signature"].startswith("nrefs:2|")
     assert [run["score"] for run in bleu["runs"]] == pytest.approx(scores)
     assert bleu["runs"][1]["paired_bootstrap"]["difference"] == pytest.approx(scores[1] - scores[0])
-    scores = [sacrebleu.corpus_ter(lines, [TARGET, others]).score for lines in hypotheses]
-    assert ter["runs"][1]["paired_randomization"]["difference"] == pytest.approx(
-        scores[1] - scores[0]
-    )
-    capsys.readouterr()
-    assert run_command([*command, *files, "--reference", str(workshop / "long.en")]) == 1
-    assert "long.en" in capsys.readouterr().err
+    scores = [sacrebleu.corpus_ter(lines, [TARGET, second]).score for lines in hypotheses]
+    difference = ter["runs"][1]["paired_randomization"]["difference"]
+    assert difference == pytest.approx(scores[1] - scores[0])
+    longer = f"{command} --reference {workshop}/long.en"
+    assert_fails(capsys, *longer.split(), code=1, message="long.en")
 
 
 def test_the_metric_of_validation_leads(workshop, tmp_path):
@@ -152,29 +150,26 @@ HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"
 
 def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, capsys):
     run = make_toy_run(tmp_path / HOSTILE, Run(workshop / "additive").config)
-    for name, lines in ((f"{HOSTILE}.de", SOURCE), ("ref", TARGET)):
-        (tmp_path / name).write_text("\n".join(lines), "utf-8")
-    names = {option: tmp_path / f"r{suffix}" for option, suffix in FILES.items()}
+    write_lines(tmp_path / f"{HOSTILE}.de", SOURCE)
+    write_lines(tmp_path / "ref", TARGET)
     command = f"evaluate {run.path} {workshop}/none --device cpu --full --plots svg".split()
     files = ["--source", str(tmp_path / f"{HOSTILE}.de"), "--reference", str(tmp_path / "ref")]
-    files += [f"{option}={path}" for option, path in names.items()]
-    assert run_command([*command, *files]) == 0
+    written = f"--json={tmp_path}/r.json --report={tmp_path}/r.html"
+    written += f" --csv={tmp_path}/r.csv --latex={tmp_path}/r.tex"
+    assert run_command([*command, *files, *written.split()]) == 0
     shown = "".join(capsys.readouterr())
     assert run_command([*command, "--split", HOSTILE]) == 2
     shown += "".join(capsys.readouterr())
-    for kind in ("bleu", "retention"):
-        ElementTree.parse(tmp_path / f"{kind}-by-length.r.svg")  # well-formed
-        shown += (tmp_path / f"{kind}-by-length.r.svg").read_text("utf-8")
-    shown += names["--csv"].read_text("utf-8") + names["--latex"].read_text("utf-8")
-    shown += names["--report"].read_text("utf-8").partition("</title>")[0]
-    assert [char for char in "\x1b\x07\ufeff\u202e" if char in shown] == []
+    for name in ("bleu-by-length.r.svg", "retention-by-length.r.svg"):
+        ElementTree.parse(tmp_path / name)  # well-formed
+        shown += (tmp_path / name).read_text("utf-8")
+    for name in ("r.csv", "r.tex", "r.html"):
+        shown += (tmp_path / name).read_text("utf-8").partition("</title>")[0]
+    assert not {*shown} & {*"\x1b\x07\ufeff\u202e"}
     assert r"=a\x1b[2J\ufeff\u202e\x07b" in shown
-    with names["--csv"].open(encoding="utf-8", newline="") as stream:
-        cells = chain(*csv.reader(stream))
-        assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
-
-
-FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".tex"}
+    with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.reader(stream):
+            assert not any(cell.startswith(("=", "+", "@")) for cell in row)
 
 
 @pytest.mark.parametrize(
@@ -228,10 +223,10 @@ def test_one_translation_per_line_is_scored(tmp_path):
     config = toy_config()
     config.search.n_best = 2
     make_toy_run(tmp_path / "run", config)
-    (tmp_path / "de").write_text("\n".join(SOURCE), "utf-8")
-    (tmp_path / "en").write_text("\n".join(TARGET), "utf-8")
+    write_lines(tmp_path / "de", SOURCE)
+    write_lines(tmp_path / "en", TARGET)
     files = {"source": tmp_path / "de", "reference": tmp_path / "en"}
-    assert evaluate([tmp_path / "run"], beam_size=1, **files).sets[0].num_pairs == 5
+    assert run_evaluate(tmp_path, "run", beam_size=1, **files).sets[0].num_pairs == 5
 
 
 def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
@@ -240,18 +235,16 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     config.search.max_length_extra = 1
     make_toy_run(tmp_path / "cut", config)
     source = [*SOURCE, "Ein Xylofon § rennt."]
-    (tmp_path / "src").write_text("\n".join(source), "utf-8")
-    (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), "utf-8")
-    named = {
-        "source": tmp_path / "src",
-        "reference": [tmp_path / "ref"],
-        "json": tmp_path / "r.json",
-    }
+    write_lines(tmp_path / "src", source)
+    write_lines(tmp_path / "ref", [*TARGET, "A thing runs."])
+    names = {"source": "src", "reference": "ref", "json": "r.json"}
+    named = {option: tmp_path / name for option, name in names.items()}
     report = run_evaluate(tmp_path, "cut", **named)
     expected = load(tmp_path / "cut", "cpu").translate(source)
-    num_cut = sum(found.is_cut for found in expected)
-    num_unknown = sum(len(found.unknown) for found in expected)
-    assert num_cut > 0 < num_unknown
+    num_cut = sum(translation.is_cut for translation in expected)
+    num_unknown = sum(len(translation.unknown) for translation in expected)
+    assert num_cut > 0
+    assert num_unknown > 0
     assert report.data["sets"][0]["translations"] == [
         {"run": "cut", "num_cut": num_cut, "num_unknown_source_tokens": num_unknown}
     ]

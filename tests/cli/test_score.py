@@ -9,6 +9,8 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.files import write_lines
+from seq2seq_attn.text.lines import read_lines
 from tests.cli.command_line import assert_fails
 from tests.toy_run import SOURCE, TARGET
 
@@ -19,18 +21,20 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 def root(tmp_path_factory) -> Path:
     """The pairs as files."""
     root = tmp_path_factory.mktemp("score")
+    pairs = map("\t".join, zip(SOURCE, TARGET, strict=True))
     for name, lines in (
         ("source", SOURCE),
         ("target", TARGET),
+        ("pairs.tsv", ["source\ttarget", *pairs]),
         ("links", [GOLD] * len(SOURCE)),
+        ("first", ["0-0"] * len(SOURCE)),
+        ("far", ["0-9", *["0-0"] * 4]),
         ("empty.tsv", []),
         ("damaged.tsv", ["src\ttgt", *["Hund\tdog"] * 20, "Hund"]),
+        ("odd.tsv", ["src\ttgt", "Ein Hund\tA qux", " \tA dog", "Ein Hund\t"]),
+        ("blank.tsv", ["src\ttgt", " \tA dog"]),
     ):
-        (root / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    (root / "far").write_text("0-9\n" + "0-0\n" * 4)
-    pairs = zip(SOURCE, TARGET, strict=True)
-    lines = ["source\ttarget", *(f"{source}\t{target}" for source, target in pairs)]
-    (root / "pairs.tsv").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        write_lines(root / name, lines)
     return root
 
 
@@ -64,12 +68,9 @@ def test_a_line_for_each_pair_and_the_perplexity_on_stderr(capsys, root):
     assert f": {math.log(perplexity):.4f} " in err
     assert f"perplexity {perplexity:.4f}\n" in err
     alone, _ = score(capsys, "pairs.tsv", "--batch-size", "1")
-    for line, other in zip(lines, alone, strict=True):
-        (log_prob, count), (other_log_prob, other_count) = line.split("\t"), other.split("\t")
-        assert (float(log_prob), count) == (
-            pytest.approx(float(other_log_prob), abs=1e-3),
-            other_count,
-        )
+    for line, line_alone in zip(lines, alone, strict=True):
+        values = [float(value) for value in line.split("\t")]
+        assert values == pytest.approx([float(each) for each in line_alone.split("\t")], abs=1e-3)
 
 
 def test_json_holds_tokens_and_links(capsys, root):
@@ -78,26 +79,20 @@ def test_json_holds_tokens_and_links(capsys, root):
         found = json.loads(line)
         assert found["log_prob"] == pytest.approx(pair.log_prob, abs=1e-3)
         assert (found["tokens"], found["num_tokens"]) == (pair.tokens, len(pair.tokens) + 1)
-        assert (found["source_tokens"], found["links"]) == (
-            pair.source_tokens,
-            [list(link) for link in pair.links()],
-        )
+        assert found["source_tokens"] == pair.source_tokens
+        assert [tuple(link) for link in found["links"]] == pair.links()
         assert (found["unknown"], found["unknown_target"]) == ([], [])
     without, _ = score(capsys, "pairs.tsv", "--format", "json", run="fixed")
     assert json.loads(without[0])["links"] is None
 
 
-def test_what_cannot_be_scored_as_it_is_is_counted(capsys, root):
-    (root / "odd.tsv").write_text(
-        "src\ttgt\nEin Hund\tA qux\n \tA dog\nEin Hund\t\n", encoding="utf-8"
-    )
+def test_what_cannot_be_scored_as_it_is_is_counted(capsys):
     lines, err = score(capsys, "odd.tsv")
     assert [line.split("\t")[1] for line in lines] == ["3", "0", "1"]
     assert lines[1] == "0.0000\t0"
     assert "1 of 4" in err
     assert "1 of 3" in err
     assert "2 pairs, 4" in err
-    (root / "blank.tsv").write_text("src\ttgt\n \tA dog\n", "utf-8")
     assert "perplexity" not in score(capsys, "blank.tsv")[1]
 
 
@@ -109,18 +104,13 @@ def test_error_rate_against_given_links(capsys, root, tmp_path):
         ", with the weights of the next target step",
         ", with the weights of the previous step",
     ]
-    Path("first").write_text(
-        "0-0\n" * len(SOURCE), encoding="utf-8"
-    )  # no link is left one step earlier
-    _, err = score(capsys, *FILES, "--links", "first")
+    _, err = score(capsys, *FILES, "--links", "first")  # no link is left one step earlier
     assert "nan" not in err
     assert "AER" in err
     score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
-    own = [set(line.split()) for line in (tmp_path / "own").read_text("utf-8").splitlines()]
-    recall = sum(len(links & set(GOLD.split())) for links in own) / 25
-    assert float(found[0][3]) == pytest.approx(
-        recall, abs=0.2
-    )  # EOS may take a word's largest weight
+    num_gold = sum(len({*line.split()} & {*GOLD.split()}) for line in read_lines(tmp_path / "own"))
+    # EOS may take a word's largest weight
+    assert float(found[0][3]) == pytest.approx(num_gold / 25, abs=0.2)
 
 
 @pytest.mark.parametrize(

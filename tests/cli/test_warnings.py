@@ -8,6 +8,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.api.translate import Warnings
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.lines import read_lines
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE
 
@@ -31,13 +32,11 @@ def test_probabilities_that_are_not_numbers_are_told(run, beam_size, caplog):
 
 
 def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):
-    (tmp_path / "in").write_text(
-        "Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(f"a{i}b" for i in range(20))
-    )
+    words = [f"a{number}b" for number in range(20)]
+    (tmp_path / "in").write_text("Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(words))
     translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", max_length_ratio=9)
-    examples = ", ".join(["Hallo", "Welt", *(f"a{i}b" for i in range(8))])
     assert caplog.messages[0].startswith(f"{tmp_path / 'in'}: 23 of 26")
-    assert caplog.messages[0].endswith(f": {examples}")
+    assert caplog.messages[0].endswith(f": Hallo, Welt, {', '.join(words[:8])}")
 
 
 def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
@@ -48,74 +47,55 @@ def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
         prefix="A zzz yyy",
         max_length_ratio=9,
     )
-    assert [
-        message.endswith(": zzz, yyy") for message in caplog.messages if "--prefix" in message
-    ] == [True]
+    [message] = [message for message in caplog.messages if "--prefix" in message]
+    assert message.endswith(": zzz, yyy")
 
 
 def test_tabs_are_told_once(run, tmp_path, caplog, capfd):
     (tmp_path / "in.tsv").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
-    of = {"run": run.path, "max_length_ratio": 9.0}
-    translate(input=tmp_path / "in.tsv", **of)
-    assert [
-        message.startswith(f"{tmp_path / 'in.tsv'}: tabs, on 2 lines")
-        for message in caplog.messages
-    ] == [True]
+    options = {"run": run.path, "max_length_ratio": 9.0}
+    translate(input=tmp_path / "in.tsv", **options)
+    [message] = caplog.messages
+    assert message.startswith(f"{tmp_path / 'in.tsv'}: tabs, on 2 lines")
     texts = capfd.readouterr().out
     caplog.clear()
-    translate(["Ein Hund Eine Wiese", "Hund", "Hund"], **of)
+    translate(["Ein Hund Eine Wiese", "Hund", "Hund"], **options)
     assert (capfd.readouterr().out, caplog.messages) == (texts, [])
-    translate(["Ein Hund\tHund"], **of)
-    assert ["on 1 line" in message for message in caplog.messages] == [True]
+    translate(["Ein Hund\tHund"], **options)
+    [message] = caplog.messages
+    assert "on 1 line" in message
 
 
 def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
     (tmp_path / "in").write_text("\n".join([*SOURCE, ""]))
-    found = load(run.path).translate(SOURCE, max_length_ratio=0.01)
-    num_cut = sum(translation.is_cut for translation in found)
-    assert num_cut > 1
-    translate(
-        input=tmp_path / "in",
-        run=run.path,
-        output=tmp_path / "out",
-        format="json",
-        max_length_ratio=0.01,
-    )
+    translations = load(run.path).translate(SOURCE, max_length_ratio=0.01)
+    is_cut = [translation.is_cut for translation in translations]
+    assert sum(is_cut) > 1
+    options = {"format": "json", "max_length_ratio": 0.01}
+    translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", **options)
     [message] = caplog.messages
-    assert f"{num_cut} of 5" in message
+    assert f"{sum(is_cut)} of 5" in message
     assert message.endswith("--max-length-ratio")
-    objects = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
-    assert [one["is_cut"] for one in objects] == [translation.is_cut for translation in found]
+    assert [line["is_cut"] for line in map(json.loads, read_lines(tmp_path / "out"))] == is_cut
 
 
 def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):
     lines = [SOURCE[0], "", "Hallo Hund"]
+    options = {"run": run.path, "output": tmp_path / "out", "format": "json", "n_best": 2}
     for attention in (None, tmp_path / "maps.html"):
-        translate(
-            lines,
-            run=run.path,
-            output=tmp_path / "out",
-            format="json",
-            attention=attention,
-            n_best=2,
-        )
-        objects = [json.loads(line) for line in (tmp_path / "out").read_text("utf-8").splitlines()]
+        translate(lines, attention=attention, **options)
+        objects = [json.loads(line) for line in read_lines(tmp_path / "out")]
         assert [(found["line"], found["source"]) for found in objects] == [*enumerate(lines)]
-        assert ["weights" in found for found in objects] == [attention is not None] * 3
-    for found, translations in zip(
-        objects, load(run.path).translate_n_best(lines, n_best=2), strict=True
-    ):
+        assert all(("weights" in found) == (attention is not None) for found in objects)
+    expected = load(run.path).translate_n_best(lines, n_best=2)
+    for found, translations in zip(objects, expected, strict=True):
         best = translations[0]
-        values = (best.text, best.tokens, best.source_tokens)
-        assert (found["text"], found["tokens"], found["source_tokens"]) == values
+        for key in ("text", "tokens", "source_tokens"):
+            assert found[key] == getattr(best, key)
+        assert found["unknown"] == list(best.unknown)
         assert found["score"] == pytest.approx(best.score, abs=1e-5)
-        assert (found["links"], found["unknown"]) == (
-            [list(link) for link in best.links()],
-            list(best.unknown),
-        )
-        assert [other["text"] for other in found["n_best"]] == [
-            translation.text for translation in translations
-        ]
+        assert [tuple(link) for link in found["links"]] == best.links()
+        assert [each["text"] for each in found["n_best"]] == [each.text for each in translations]
         weights = np.array(found["weights"]).reshape(best.attention.shape)
         np.testing.assert_array_equal(weights, best.attention.astype(float).round(4))
 

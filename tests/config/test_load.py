@@ -49,19 +49,19 @@ def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) 
 def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path) -> None:
     mine = write(tmp_path, "mine.yaml", "model: {attention: {options: {attention_size: 7}}}\n")
     for name, options in (("additive", {"attention_size": 7}), ("dot", {})):
-        assert (
-            load_config([mine], [f"model.attention.name={name}"]).model.attention.options == options
-        )
         overlay = write(tmp_path, f"{name}.yaml", f"model: {{attention: {{name: {name}}}}}\n")
-        assert load_config([mine, overlay]).model.attention.options == options
+        for config in (
+            load_config([mine], {"model.attention.name": name}),
+            load_config([mine, overlay]),
+        ):
+            assert config.model.attention.options == options
 
 
 def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):
-        assert load_config(["multi30k"], overrides).model.attention.options == {
-            "attention_size": 64
-        }
+        attention = load_config(["multi30k"], overrides).model.attention
+        assert attention.options == {"attention_size": 64}
     former = ["model.attention.name=additive", options, "model.attention.name=dot"]
     assert load_config((), former).model.attention.options == {}
 
