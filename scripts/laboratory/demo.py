@@ -148,7 +148,7 @@ def show_scores() -> None:
     report = evaluate(list(CONFIGS), no_attention=True)
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
-    header = [report.unit, *(row.bucket.label for row in scores.buckets)]
+    header = [scores.unit, *(row.bucket.label for row in scores.buckets)]
     rows = [
         [name, *(f"{row.scores['bleu'][index].interval.value:.1f}" for row in scores.buckets)]
         for index, name in enumerate(("attention", "fixed vector"))

@@ -12,8 +12,6 @@ from seq2seq_attn.evaluation.results import ArmScore, SetScores
 from seq2seq_attn.metrics.significance import SIGNIFICANT_P
 from seq2seq_attn.metrics.table import METRICS
 
-SUMMARY_ONLY = ("fixed", "initial")
-"""attentions that read nothing of the encoder but its summary"""
 LEARNT = 1.0
 """a model with less BLEU has not learnt to translate"""
 VISIBLE = 0.05
@@ -57,13 +55,8 @@ def clear_note(*, has_seeds: bool) -> str:
     )
 
 
-def conclude(scores: SetScores, attentions: Sequence[str] = ()) -> str:
-    """State in a sentence or two what the scores of one test set show.
-
-    Args:
-        attentions: the attention variant of each run, so that two arms can be called the attention
-            model and the fixed vector; empty: unknown.
-    """
+def conclude(scores: SetScores) -> str:
+    """State in a sentence or two what the scores of one test set show."""
     whole = scores.whole
     informative = [name for name in scores.bucket_metrics if not whole.scores[name][0].is_too_short]
     if not informative:
@@ -72,9 +65,9 @@ def conclude(scores: SetScores, attentions: Sequence[str] = ()) -> str:
         )
     main = informative[0]
     metric = METRICS[main]
-    names = _arm_names(scores, attentions)
+    names = [arm.name for arm in scores.arms]
     overall = _Slice(f"all {scores.num_pairs:,} sentence pairs", whole.scores[main])
-    best = max(overall.value(arm) for arm in range(len(names)))
+    best = max(score.interval.value for score in overall.scores)
     if metric.kind == "BLEU" and best < LEARNT:
         values = [f"{score.interval.value:.1f} {metric.title}" for score in overall.scores]
         return f"Nothing has been learnt yet: on {overall.label} {_listed(names, values)}."
@@ -95,18 +88,6 @@ def conclude(scores: SetScores, attentions: Sequence[str] = ()) -> str:
     if ends:
         shown = ends[1]._replace(label=f"sentences of {ends[1].label} {scores.unit}")
     return _conclude_many(names, metric.title, shown, lowest_is_best=metric.is_lower_better)
-
-
-def _arm_names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
-    """The names of the arms, with their kinds where one of two has attention and one has not."""
-    names = [arm.name for arm in scores.arms]
-    if not attentions or len(names) != 2:
-        return names
-    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms]
-    if are_fixed[0] == are_fixed[1]:
-        return names
-    kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
-    return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
 
 
 def _listed(names: Sequence[str], values: Sequence[str]) -> str:

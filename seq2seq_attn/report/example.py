@@ -20,8 +20,8 @@ the right of its own"""
 
 def choose_example(
     maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]
-) -> tuple[int, int] | None:
-    """Choose a run and the row of a sentence among those of all sets.
+) -> dict[str, int] | None:
+    """Choose a `run` and the `row` of a sentence among those of all sets.
 
     The run is the first with attention. Among the sentences of middle length without unknown words
     that it translates best, the example is the one with the most reordered words; if there are
@@ -40,7 +40,8 @@ def choose_example(
         if known:
             rows = [row for row, packed in known.items() if _is_middle_length(packed)]
             best = _best_translated(rows or list(known), run, chrf)
-            return run, max(best, key=lambda row: (*reordering_key(known[row]), -row))
+            example = max(best, key=lambda row: (*reordering_key(known[row]), -row))
+            return {"run": run, "row": example}
     return None
 
 
@@ -61,8 +62,8 @@ def _best_translated(
     only_here = []
     for row in good:
         limit = min(_EXACT, scores[row])
-        rival_scores = [run_scores[row] for run_scores in (*chrf[:run], *chrf[run + 1 :])]
-        if all(score < limit for score in rival_scores):
+        as_good = [run_scores for run_scores in chrf if run_scores[row] >= limit]
+        if len(as_good) == 1:
             only_here.append(row)
     return only_here or good
 

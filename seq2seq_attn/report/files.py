@@ -168,8 +168,13 @@ def _without_formula(text: str) -> str:
 
 def _score_cells(score: ArmScore) -> dict[str, float | None]:
     interval = score.interval
-    cells = {"num_seeds": len(score.values), "sd": score.deviation}
-    cells |= {"score": interval.value, "low": interval.low, "high": interval.high}
+    cells = {
+        "num_seeds": len(score.values),
+        "sd": score.deviation,
+        "score": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+    }
     if score.bootstrap is not None:
         cells["difference"] = score.bootstrap.difference
         cells["p_value"] = score.bootstrap.p_value
@@ -184,9 +189,7 @@ def latex_text(report: Report) -> str:
     where there is room for one set."""
     signatures = report.sets[0].signatures
     metric = report.sets[0].bucket_metrics[0]
-    notes = "; ".join(
-        f"{METRICS[name].title} {signature}" for name, signature in signatures.items()
-    )
+    notes = "; ".join(f"{METRICS[name].title} {text}" for name, text in signatures.items())
     blocks = ["% needs \\usepackage{booktabs}"]
     for scores in report.sets:
         caption = f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}."
@@ -225,21 +228,19 @@ def _latex_table(label: str, caption: str, table: Table) -> str:
         # A row that begins with a bracket would be read as an option of the row before.
         first, *numbers = [_latex_cell(cell) for cell in row]
         lines.append(" & ".join([f"{{{first}}}", *numbers]) + r" \\")
+    header = " & ".join(_latex_cell(cell) for cell in table.header)
     columns = "l" + "r" * (len(table.header) - 1)
-    return "\n".join(
-        [
-            r"\begin{table}[htbp]",
-            r"\centering",
-            rf"\caption{{{escape_latex(caption)}}}",
-            rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', label.lower())}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            " & ".join(_latex_cell(cell) for cell in table.header) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    rows = "\n".join(lines)
+    return rf"""\begin{{table}}[htbp]
+\centering
+\caption{{{escape_latex(caption)}}}
+\label{{tab:{re.sub("[^a-z0-9]+", "-", label.lower())}}}
+\begin{{tabular}}{{{columns}}}
+\toprule
+{header} \\
+\midrule
+{rows}
+\bottomrule
+\end{{tabular}}
+\end{{table}}
+"""

@@ -73,7 +73,6 @@ def html_report(
         all_maps.append(flatten(output.maps or [None] * len(output.lines) for output in outputs))
     maps, floor = _fit(all_maps)
     chrf = _sentence_chrf(sets, translations)
-    example = choose_example(maps, chrf)
     runs = []
     for name, outputs, (config, validations) in zip(names, translations, histories, strict=True):
         run = {
@@ -89,13 +88,13 @@ def html_report(
         "kind": "evaluation",
         "report": report.data,
         "titles": {name: metric.title for name, metric in METRICS.items()},
-        "unit": report.unit,
+        "unit": report.sets[0].unit,
         "legend": report.legend,
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": runs,
         "floor": floor,
-        "example": example and {"run": example[0], "row": example[1]},
+        "example": choose_example(maps, chrf),
         "sentences": {
             "sets": [_describe_set(test_set) for test_set in sets],
             "source": flatten(test_set.source for test_set in sets),
@@ -174,7 +173,7 @@ def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
     budget = MAP_CHARACTERS * max(50, sum(len(run_maps) for run_maps in maps))
     for floor in FLOORS:
         if floor > 1:
-            maps = [[_without_below(packed, floor) for packed in run_maps] for run_maps in maps]
+            maps = [_without_below(run_maps, floor) for run_maps in maps]
         if sum(_size(packed) for packed in flatten(maps)) <= budget:
             return maps, floor
     fitting: list[Maps] = []
@@ -185,8 +184,8 @@ def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
     return fitting, FLOORS[-1]
 
 
-def _without_below(packed: PackedMap | None, floor: int) -> PackedMap | None:
-    return None if packed is None else packed.without_below(floor)
+def _without_below(maps: Maps, floor: int) -> Maps:
+    return [None if packed is None else packed.without_below(floor) for packed in maps]
 
 
 def _size(packed: PackedMap | None) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from seq2seq_attn.evaluation.results import SetScores
-from seq2seq_attn.evaluation.scoring import Scored, flatten
+from seq2seq_attn.evaluation.scoring import Scored
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude
 from seq2seq_attn.report.tables import (
@@ -51,11 +51,6 @@ class Report:
         return self.scored.sets
 
     @property
-    def unit(self) -> str:
-        """The unit of lengths: `source tokens`."""
-        return self.scored.settings.unit
-
-    @property
     def drawn_sets(self) -> list[SetScores]:
         """The sets to show where there is room for one: for each `num_concatenated` the pooled set,
         or the only one."""
@@ -65,14 +60,10 @@ class Report:
     def conclusion(self) -> str:
         """The conclusions for the fewest and for the most concatenated pairs, if there are several
         numbers of them."""
-        attentions = [str(description.get("attention", "")) for description in self.descriptions]
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
-        findings = {}
-        for scores in (drawn[0], drawn[-1]):
-            findings[scores.name] = conclude(scores, attentions)
         if len(drawn) == 1:
-            return findings[drawn[0].name]
-        return " ".join(f"{name}: {finding}" for name, finding in findings.items())
+            return conclude(drawn[0])
+        return " ".join(f"{scores.name}: {conclude(scores)}" for scores in (drawn[0], drawn[-1]))
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -85,10 +76,11 @@ class Report:
             "runs": list(self.descriptions),
         }
         if first.is_grouped:
-            values["groups"] = []
+            groups = []
             for arm in first.arms:
                 runs = [first.runs[run] for run in arm.runs]
-                values["groups"].append({"name": arm.name, "runs": runs, "seeds": list(arm.seeds)})
+                groups.append({"name": arm.name, "runs": runs, "seeds": list(arm.seeds)})
+            values["groups"] = groups
         return values | {
             "languages": asdict(self.scored.languages),
             "length": self.scored.length_values(),
@@ -105,16 +97,18 @@ class Report:
         first = drawn[0]
         metric = first.bucket_metrics[0]
         blocks = [summary_table(self.sets, metric).to_text()]
+        cautions = list(self._cautions)
         for scores in drawn:
             title = f"{METRICS[metric].title} by length, {scores.name}"
             blocks.append(f"{title}\n{length_table(scores, metric).to_text()}")
-        cautions = [*self._cautions, *flatten(_count_lines(scores) for scores in drawn)]
+            cautions += _count_lines(scores)
         if cautions:
             blocks.append("\n".join(cautions))
-        finding = textwrap.wrap(
-            self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False
+        blocks.append(
+            textwrap.fill(
+                self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False
+            )
         )
-        blocks.append("\n".join(finding))
         notes = ["[low, high]: 95 % bootstrap interval"]
         if first.is_grouped:
             notes.append(SEEDS_NOTE)
@@ -186,15 +180,14 @@ class Report:
         """How to read the scores, one or two sentences per line."""
         first = self.sets[0]
         resampling = self.scored.settings.resampling
-        lines = [
-            f"{description['name']}: {_describe_search(description)}"
-            for description in self.descriptions
-            if description.get("search")
-        ]
+        lines = []
+        for description in self.descriptions:
+            if description.get("search"):
+                lines.append(f"{description['name']}: {_describe_search(description)}")
         lines += self._cautions
         lines.append(
             f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed "
-            f"{resampling.seed}; length in {self.unit} of {self.scored.length_tokenizer}"
+            f"{resampling.seed}; length in {first.unit} of {self.scored.length_tokenizer}"
         )
         if len(first.arms) > 1:
             lines.append(
@@ -206,7 +199,7 @@ class Report:
             lines.append(SEEDS_NOTE)
         if first.whole.attention:
             lines.append(ATTENTION_NOTE)
-        if any(gold_table(scores) is not None for scores in self.sets):
+        if any(gold_table(scores).rows for scores in self.sets):
             lines.append(GOLD_NOTE)
         if any(scores.has_thin_bucket for scores in self.sets):
             lines.append(THIN_NOTE)
@@ -216,12 +209,13 @@ class Report:
     def _cautions(self) -> list[str]:
         """Reasons to read scores with care: a system that lower-cases, references too short for
         BLEU."""
-        lines = [
-            f"{description['name']} lower-cases its output, so its cased scores are too low; use "
-            "the lower-cased ones"
-            for description in self.descriptions
-            if description.get("lowercases")
-        ]
+        lines = []
+        for description in self.descriptions:
+            if description.get("lowercases"):
+                lines.append(
+                    f"{description['name']} lower-cases its output, so its cased scores are too "
+                    "low; use the lower-cased ones"
+                )
         short = []
         for scores in self.sets:
             if scores.whole.is_too_short:
@@ -229,7 +223,7 @@ class Report:
                 continue
             for row in scores.buckets:
                 if row.is_too_short:
-                    short.append(f"{scores.name}, {self.unit} {row.bucket.label}")
+                    short.append(f"{scores.name}, {scores.unit} {row.bucket.label}")
         if short:
             lines.append(
                 f"fewer than a tenth of the references have four tokens in {'; '.join(short)}: "
@@ -240,10 +234,10 @@ class Report:
 
     @property
     def _signatures(self) -> list[str]:
-        return [
-            f"{METRICS[name].title}: {signature}"
-            for name, signature in self.sets[0].signatures.items()
-        ]
+        lines = []
+        for name, signature in self.sets[0].signatures.items():
+            lines.append(f"{METRICS[name].title}: {signature}")
+        return lines
 
 
 def _describe_search(description: dict[str, Any]) -> str:
@@ -303,6 +297,6 @@ def _tables(scores: SetScores, *, in_detail: bool) -> list[tuple[str, Table]]:
     if scores.whole.attention:
         tables.append(("Attention by length", attention_table(scores)))
     gold = gold_table(scores)
-    if gold is not None:
+    if gold.rows:
         tables.append(("Attention against gold links", gold))
     return tables

@@ -13,7 +13,6 @@ from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 # Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by
 # marker and dash too.
@@ -35,9 +34,12 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
     figure = new_figure(width, 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
-    lines = []
     for arm in range(1 if as_share else 0, len(scores.arms)):
-        lines += _draw_arm(axes, scores, arm, metric, as_share=as_share)
+        _draw_arm(axes, scores, arm, metric, as_share=as_share)
+    lines = axes.get_lines()
+    if lines:  # named, because matplotlib leaves out labels that begin with _
+        for text in axes.legend(handles=lines, frameon=False).get_texts():
+            text.set_parse_math(False)
     title = METRICS[metric].title
     first = scores.arms[0].name
     label = f"{title} (95 % bootstrap band"
@@ -59,20 +61,16 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
     axes.grid(axis="y", color="0.88")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if lines:  # named, because matplotlib leaves out labels that begin with _
-        for text in axes.legend(handles=lines, frameon=False).get_texts():
-            text.set_parse_math(False)
     axes.set_ylim(bottom=0)
     save_figure(figure, path)
 
 
-def _draw_arm(
-    axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool
-) -> list[Line2D]:
-    """Draw an arm's line and band. Returns the line in a list, which is empty without values."""
+def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool) -> None:
+    """Draw an arm's line, its band, and bars where seeds differ; nothing without values."""
     xs = []
     intervals = []
-    extremes = []
+    least = []
+    most = []
     for x, row in enumerate(scores.buckets):
         score = row.scores[metric][arm]
         interval = score.retention if as_share else score.interval
@@ -80,16 +78,17 @@ def _draw_arm(
             mean = row.scores[metric][0].interval.value if as_share else 1.0
             xs.append(x)
             intervals.append(interval)
-            extremes.append((min(score.values) / mean, max(score.values) / mean))
+            least.append(min(score.values) / mean)
+            most.append(max(score.values) / mean)
     if not xs:
-        return []
+        return
     # After six lines the colors repeat, with other markers and dashes.
     color = _COLORS[arm % len(_COLORS)]
     style = (arm + arm // len(_COLORS)) % len(_MARKERS)
     low = [interval.low for interval in intervals]
     high = [interval.high for interval in intervals]
     axes.fill_between(xs, low, high, color=color, alpha=0.18, linewidth=0)
-    line = axes.plot(
+    axes.plot(
         xs,
         [interval.value for interval in intervals],
         color=color,
@@ -98,7 +97,5 @@ def _draw_arm(
         linewidth=1.8,
         label=scores.arms[arm].name,
     )
-    if any(least < most for least, most in extremes):
-        least, most = zip(*extremes, strict=True)
+    if least != most:
         axes.vlines(xs, least, most, color=color, linewidth=1.2)
-    return line

@@ -185,8 +185,8 @@ def attention_table(scores: SetScores) -> Table:
     return Table([scores.unit, "arm" if scores.is_grouped else "run", *_FIELDS], rows)
 
 
-def gold_table(scores: SetScores) -> Table | None:
-    """One row per arm and shift: error rate, precision, recall and mass; None without gold
+def gold_table(scores: SetScores) -> Table:
+    """One row per arm and shift: error rate, precision, recall and mass; no row without gold
     links."""
     rows = []
     for name, runs in _attention_by_arm(scores, scores.whole):
@@ -196,7 +196,7 @@ def gold_table(scores: SetScores) -> Table | None:
             rows.append([name, f"{shift:+d}" if shift else "0", *map(_percent, means)])
             name = ""
     header = ["arm" if scores.is_grouped else "run", "shift", "AER", "precision", "recall", "mass"]
-    return Table(header, rows) if rows else None
+    return Table(header, rows)
 
 
 def _attention_by_arm(

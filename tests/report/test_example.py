@@ -21,73 +21,45 @@ def attention(
 
 VERB_LAST = [0, 1, 9, 2, 3, 4, 5, 6, 7, 8, 10]
 TURNED = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10]
+PLAIN = attention(10)
+REORDERED = attention(10, order=VERB_LAST)
 
 
 @pytest.mark.parametrize(
     ("maps", "chrf", "expected"),
     [
-        pytest.param(
-            [attention(3), attention(10), attention(30)], [100, 100, 100], 1, id="of middle length"
-        ),
-        pytest.param([attention(10), attention(10), attention(10)], [60, 100, 99], 1, id="exact"),
-        pytest.param(
-            [attention(10), attention(10, order=VERB_LAST)], [100, 100], 1, id="reordered"
-        ),
-        pytest.param(
-            [attention(10), attention(10, order=VERB_LAST)],
-            [100, 98],
-            0,
-            id="exact before reordered",
-        ),
-        pytest.param(
-            [attention(10), attention(10, order=VERB_LAST)],
-            [80, 76],
-            1,
-            id="nearly the best, reordered",
-        ),
-        pytest.param([attention(10, sharpness=0.6), attention(10)], [100, 100], 1, id="sharp"),
-        pytest.param([attention(10, unknown=(2,)), attention(10)], [100, 90], 1, id="known"),
+        pytest.param([attention(3), PLAIN, attention(30)], [100, 100, 100], 1, id="middle length"),
+        pytest.param([PLAIN, PLAIN, PLAIN], [60, 100, 99], 1, id="exact"),
+        pytest.param([PLAIN, REORDERED], [100, 100], 1, id="reordered"),
+        pytest.param([PLAIN, REORDERED], [100, 98], 0, id="exact before reordered"),
+        pytest.param([PLAIN, REORDERED], [80, 76], 1, id="nearly the best, reordered"),
+        pytest.param([attention(10, sharpness=0.6), PLAIN], [100, 100], 1, id="sharp"),
+        pytest.param([attention(10, unknown=(2,)), PLAIN], [100, 90], 1, id="known"),
         pytest.param([attention(3), attention(30)], [50, 40], 0, id="no length will do: the best"),
-        pytest.param(
-            [None, attention(10), attention(10)], [100, 100, 100], 1, id="with a map, the first"
-        ),
+        pytest.param([None, PLAIN, PLAIN], [100, 100, 100], 1, id="with a map, the first"),
     ],
 )
-def test_the_choice(maps, chrf, expected):
-    assert choose_example([[None] * len(maps), maps], [chrf, chrf]) == (1, expected)
+def test_choose_example_prefers(maps, chrf, expected):
+    example = choose_example([[None] * len(maps), maps], [chrf, chrf])
+    assert example == {"run": 1, "row": expected}
 
 
 @pytest.mark.parametrize(
     ("orders", "right", "other", "expected"),
     [
-        pytest.param(
-            [VERB_LAST, TURNED, None], [100, 100, 100], [50, 50, 50], 1, id="the most reordered"
-        ),
-        pytest.param(
-            [TURNED, VERB_LAST, None],
-            [100, 100, 100],
-            [100, 70, 60],
-            1,
-            id="that the other run gets wrong",
-        ),
-        pytest.param(
-            [TURNED, VERB_LAST, None],
-            [90, 100, 100],
-            [50, 100, 99],
-            2,
-            id="that this run gets right",
-        ),
-        pytest.param(
-            [None, VERB_LAST], [100, 100], [100, 100], 1, id="both right: the most reordered"
-        ),
+        ([VERB_LAST, TURNED, None], [100, 100, 100], [50, 50, 50], 1),  # the most reordered
+        ([TURNED, VERB_LAST, None], [100, 100, 100], [100, 70, 60], 1),  # the other run is wrong
+        ([TURNED, VERB_LAST, None], [90, 100, 100], [50, 100, 99], 2),  # this run is right
+        ([None, VERB_LAST], [100, 100], [100, 100], 1),  # both right: the most reordered
     ],
 )
 def test_what_attention_alone_gets_right_comes_first(orders, right, other, expected):
     maps = [attention(10, order=order) for order in orders]
-    assert choose_example([maps, [None] * len(maps)], [right, other]) == (0, expected)
-    assert choose_example([[None] * len(maps), maps], [other, right]) == (1, expected)
+    without = [None] * len(maps)
+    assert choose_example([maps, without], [right, other]) == {"run": 0, "row": expected}
+    assert choose_example([without, maps], [other, right]) == {"run": 1, "row": expected}
 
 
-@pytest.mark.parametrize("maps", [[], [[None, None]], [[attention(10, unknown=(1,))]]])
+@pytest.mark.parametrize("maps", [[], [[None]], [[attention(10, unknown=(1,))]]])
 def test_nothing_to_show(maps):
-    assert choose_example(maps, [[50.0] * len(of_run) for of_run in maps]) is None
+    assert choose_example(maps, [[50.0]]) is None

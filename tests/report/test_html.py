@@ -9,12 +9,7 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.report import html
-from seq2seq_attn.report.html import (
-    FLOORS,
-    MAP_CHARACTERS,
-    MAX_VALIDATIONS,
-    html_maps,
-)
+from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, html_maps
 from seq2seq_attn.report.template import embedded_json
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.report.conftest import make_map
@@ -33,72 +28,70 @@ def payload(page):
 
 @pytest.fixture(scope="module")
 def two_runs():
-    return make_report(60, ("additive", HOSTILE), sets=("flickr", "coco"), texts={2: HOSTILE})
+    """Two sets of 60 sentences; the second run has no attention."""
+    names = ("additive", HOSTILE)
+    sets = ("flickr", "coco")
+    return make_report(60, names, sets=sets, hostile=HOSTILE, num_validations=(3, 1000))
+
+
+@pytest.fixture(scope="module")
+def inside(two_runs):
+    return payload(two_runs[0])
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (3, 400), (60, 60)])
 def test_a_packed_map_is_the_map_in_255ths(shape):
-    draw = np.random.default_rng(0)
-    weights_TS = draw.dirichlet(np.full(shape[1], 0.05), shape[0])
-    packed = pack_map(AttentionMap(["s"] * shape[1], ["t"] * shape[0], weights_TS))
-    assert packed.levels_TS().shape == shape
-    np.testing.assert_array_equal(packed.levels_TS(), np.rint(weights_TS * 255))
+    num_target, num_source = shape
+    weights_TS = np.random.default_rng(0).dirichlet(np.full(num_source, 0.05), num_target)
+    packed = pack_map(AttentionMap(["s"] * num_source, ["t"] * num_target, weights_TS))
+    expected = np.rint(weights_TS * 255)
+    np.testing.assert_array_equal(packed.levels_TS(), expected)
     floored = packed.without_below(20).levels_TS()
-    np.testing.assert_array_equal(floored, np.where(packed.levels_TS() < 20, 0, packed.levels_TS()))
+    np.testing.assert_array_equal(floored, np.where(expected < 20, 0, expected))
 
 
-def test_the_report_inside_is_report_json(two_runs):
-    page, report = two_runs
-    inside = payload(page)
-    assert inside["report"] == json.loads(json.dumps(report.data))
+def test_the_report_inside_is_report_json(two_runs, inside):
+    assert inside["report"] == json.loads(json.dumps(two_runs[1].data))
     assert [run["name"] for run in inside["runs"]] == ["additive", HOSTILE]
     assert inside["sentences"]["sets"] == [
-        {"name": name, "num_pairs": 60, "num_concatenated": 1} for name in ("flickr", "coco")
+        {"name": "flickr", "num_pairs": 60, "num_concatenated": 1},
+        {"name": "coco", "num_pairs": 60, "num_concatenated": 1},
     ]
     assert inside["sentences"]["source"][2] == HOSTILE
 
 
-def test_sentence_scores_and_lengths(two_runs):
-    page, report = two_runs
-    inside = payload(page)["sentences"]
-    assert inside["length"] == [
-        int(length) for lengths in report.scored.lengths[:2] for length in lengths
-    ]
-    for bucket in report.data["sets"][-1]["buckets"]:  # the page's list is cut like the table
+def test_lengths_are_cut_like_the_table(inside):
+    lengths = np.array(inside["sentences"]["length"])
+    for bucket in inside["report"]["sets"][-1]["buckets"]:
         upper = bucket["upper"] or 10**9
-        assert (
-            sum(bucket["lower"] <= length < upper for length in inside["length"])
-            == bucket["num_pairs"]
-        )
-    for hypotheses, chrf in zip(inside["hypotheses"], inside["chrf"], strict=True):
-        pairs = zip(hypotheses, inside["reference"], strict=True)
-        expected = [
-            sacrebleu.sentence_chrf(hypothesis, [reference]).score
-            for hypothesis, reference in pairs
-        ]
+        num_inside = np.sum((bucket["lower"] <= lengths) & (lengths < upper))
+        assert num_inside == bucket["num_pairs"]
+
+
+def test_sentence_scores_are_sacrebleus_chrf(inside):
+    sentences = inside["sentences"]
+    for hypotheses, chrf in zip(sentences["hypotheses"], sentences["chrf"], strict=True):
+        expected = []
+        for hypothesis, reference in zip(hypotheses, sentences["reference"], strict=True):
+            expected.append(sacrebleu.sentence_chrf(hypothesis, [reference]).score)
         assert chrf == pytest.approx(expected, abs=0.006)
 
 
-def test_maps_belong_to_their_sentences(two_runs):
-    page, _ = two_runs
-    inside = payload(page)
-    with_maps, without = inside["sentences"]["maps"]
+def test_maps_belong_to_their_sentences(inside):
+    sentences = inside["sentences"]
+    with_maps, without = sentences["maps"]
     assert without == [None] * 120
+    tokens = inside["tokens"]
     for number in (0, 2, 119):
         source, target, _, _ = with_maps[number]
-        assert inside["tokens"][source] == [*inside["sentences"]["source"][number].split(), "<eos>"]
-        assert inside["tokens"][target] == [
-            *inside["sentences"]["hypotheses"][0][number].split(),
-            "<eos>",
-        ]
-    tokens = [tuple(of) for of in inside["tokens"]]
-    assert len(set(tokens)) == len(tokens)
+        assert tokens[source] == [*sentences["source"][number].split(), "<eos>"]
+        assert tokens[target] == [*sentences["hypotheses"][0][number].split(), "<eos>"]
+    assert len(set(map(tuple, tokens))) == len(tokens)
 
 
 def test_hostile_text_stays_inside_its_element(two_runs):
     page, _ = two_runs
-    assert len(re.findall("<script", page)) == 2
-    assert len(re.findall("</script", page)) == 2
+    assert page.count("<script") == page.count("</script") == 2
     assert "<img" not in page
     assert "<!--" not in page
     assert "\u2028" not in DATA.findall(page)[0]
@@ -107,71 +100,71 @@ def test_hostile_text_stays_inside_its_element(two_runs):
     assert "&lt;/script&gt;" in title
 
 
+LOADS = r"(?:src|href)=|url\(|@import|@font-face|fetch\(|XMLHttp|import\("
+RUNS_TEXT = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function"
+
+
 def test_nothing_is_fetched(two_runs):
     for page in (two_runs[0], html_maps([(1, "A dog.", pack_map(make_map(3, 3)))])):
         without_data = re.sub("<title>.*?</title>", "", DATA.sub("", page), flags=re.DOTALL)
         # an element's namespace is a name; an address that something loads from would be another
-        assert set(re.findall(r"https?://[^\s'\"]*", without_data)) <= {
-            "http://www.w3.org/2000/svg"
-        }
-        assert re.findall(
-            r"(?:src|href)=|url\(|@import|@font-face|fetch\(|XMLHttp|import\(", without_data
-        ) == [
-            "href="  # to the content, for the keyboard
-        ]
+        addresses = set(re.findall(r"https?://[^\s'\"]*", without_data))
+        assert addresses <= {"http://www.w3.org/2000/svg"}
+        assert re.findall(LOADS, without_data) == ["href="]  # to the content, for the keyboard
         assert "default-src 'none'" in page
-        assert not re.findall(
-            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", page
-        )
+        assert not re.findall(RUNS_TEXT, page)
 
 
 def test_numbers_that_json_lacks_and_half_characters():
-    assert json.loads(embedded_json({"a": [float("nan"), float("inf"), 1.5]})) == {
-        "a": [None, None, 1.5]
-    }
+    numbers = {"a": [float("nan"), float("inf"), 1.5]}
+    assert json.loads(embedded_json(numbers)) == {"a": [None, None, 1.5]}
     assert json.loads(embedded_json("\udc80")) == "?"
 
 
 def test_two_hundred_sentences_of_two_runs_stay_under_600_kilobytes():
-    page, _ = make_report(200, ("additive", "dot"), without_maps=())
+    page, _ = make_report(200, without_maps=())
     inside = payload(page)
-    assert all(one is not None for of_run in inside["sentences"]["maps"] for one in of_run)
+    for maps in inside["sentences"]["maps"]:
+        assert None not in maps
     assert inside["floor"] == 1
     assert len(page.encode()) < 600_000
 
 
-def test_maps_that_do_not_fit_are_thinned_then_left_out():
-    draw, tokens = np.random.default_rng(1), ["word"] * 60
-    maps = [
-        pack_map(AttentionMap(tokens, tokens, draw.dirichlet(np.ones(60), 60))) for _ in range(60)
-    ]
-    thinned = payload(html_maps([(i, "a", packed) for i, packed in enumerate(maps)]))
-    assert thinned["floor"] in FLOORS[1:]
-    assert all(line["map"] for line in thinned["lines"])
-    assert sum(len(line["map"][2]) for line in thinned["lines"]) <= MAP_CHARACTERS * 60 * 1.01
-    dense = pack_map(AttentionMap(tokens, tokens, np.full((60, 60), 0.9)))
-    left = payload(html_maps([(i, "a", dense) for i in range(120)]))
-    has_map = [line["map"] is not None for line in left["lines"]]
-    assert has_map == sorted(has_map, reverse=True)
-    assert 0 < sum(has_map) < 120
-    assert (
-        sum(len(line["map"][2]) for line in left["lines"] if line["map"])
-        <= MAP_CHARACTERS * 120 * 1.01
-    )
+def pages_maps(weights):
+    """The page of one-word translations with these weights, and the maps in it."""
+    tokens = ["word"] * 60
+    lines = [(1, "a", pack_map(AttentionMap(tokens, tokens, weights_TS))) for weights_TS in weights]
+    inside = payload(html_maps(lines))
+    return inside, [line["map"] for line in inside["lines"]]
+
+
+def test_maps_that_do_not_fit_are_thinned():
+    draw = np.random.default_rng(1)
+    inside, maps = pages_maps(draw.dirichlet(np.ones(60), (60, 60)))
+    assert inside["floor"] in FLOORS[1:]
+    assert sum(len(stored[2]) for stored in maps) <= MAP_CHARACTERS * 60 * 1.01
+
+
+def test_maps_that_cannot_be_thinned_are_left_out_from_the_end():
+    _, maps = pages_maps([np.full((60, 60), 0.9)] * 120)
+    num_kept = maps.index(None)
+    assert num_kept > 0
+    assert maps[num_kept:] == [None] * (120 - num_kept)
+    assert sum(len(stored[2]) for stored in maps[:num_kept]) <= MAP_CHARACTERS * 120 * 1.01
 
 
 def test_runs_share_the_room_for_maps(monkeypatch):
     monkeypatch.setattr(html, "MAP_CHARACTERS", 12)
-    inside = payload(make_report(60, without_maps=())[0])["sentences"]["maps"]
-    sizes = [[len(stored[2]) for stored in maps if stored] for maps in inside]
-    assert all(0 < len(run_sizes) < 60 for run_sizes in sizes)
-    assert all(0.8 * 60 * 12 < sum(run_sizes) <= 1.1 * 60 * 12 for run_sizes in sizes)
+    for maps in payload(make_report(60, without_maps=())[0])["sentences"]["maps"]:
+        sizes = [len(stored[2]) for stored in maps if stored]
+        assert 0 < len(sizes) < 60
+        assert 0.8 * 60 * 12 < sum(sizes) <= 1.1 * 60 * 12
 
 
-def test_learning_curves_are_thinned():
-    inside = payload(make_report(10, validations=(3, 1000))[0])
+def test_learning_curves_are_thinned(inside):
     short, long = (run["validations"] for run in inside["runs"])
     assert short == [[100, 10.0, 152.0], [200, 16.0, 102.0], [300, 20.0, 77.0]]
-    assert len(long) == MAX_VALIDATIONS
-    assert (long[0][0], long[-1][0]) == (100, 100_000)
-    assert [update for update, *_ in long] == sorted({update for update, *_ in long})
+    updates = [update for update, *_ in long]
+    assert len(updates) == MAX_VALIDATIONS
+    assert (updates[0], updates[-1]) == (100, 100_000)
+    assert updates == sorted(set(updates))
