@@ -41,7 +41,7 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     character. Raises UserError: the stream cannot be read, or a line has more than 16 MiB."""
     num_lines = 0
     num_invalid = 0
-    sample = first_invalid = b""
+    sample = b""
     for lines in _split(stream, name):
         sample = sample or b"\n".join(lines)
         num_lines += len(lines)
@@ -50,12 +50,11 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
             text, is_valid = _decode(line.removesuffix(b"\r"))
             if not is_valid:
                 num_invalid += 1
-                first_invalid = first_invalid or line
             texts.append(text)
         yield texts
     if num_invalid:
         shown = "standard input" if name == STREAM else name
-        advice = advice_on_encoding(sample, first_invalid)
+        advice = advice_on_encoding(sample)
         message = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
         log.warning(message, shown, num_invalid, num_lines, advice)
 

@@ -1,7 +1,7 @@
 """Which columns of a table are in which languages: by their names, or as `data.columns` says."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.languages import short_code
@@ -90,34 +90,27 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """The column of each label, which may be one of several words; empty if one is missing."""
     columns: list[str] = []
-    for words in labels:
-        rest = {key: name for key, name in names.items() if key not in columns}
-        equal = _find(rest, words, _is_equal)
-        similar = _find(rest, words, _is_same_language) or _find(rest, words, _contains)
-        if equal:
-            columns.append(equal[0])
-        elif len(similar) == 1:
-            columns.append(similar[0])
-        else:
+    for label in labels:
+        wanted = [_words(word) for word in label]
+        codes = [short_code(word) for word in label]
+        equal = []
+        same_language = []
+        containing = []
+        for key, name in names.items():
+            if key in columns:
+                continue
+            words = _words(name)
+            if words in wanted:
+                equal.append(key)
+            if short_code(name.strip()) in codes:
+                same_language.append(key)
+            if any(set(words).issuperset(word) for word in wanted):
+                containing.append(key)
+        matching = equal[:1] or same_language or containing
+        if len(matching) != 1:
             return ()
+        columns += matching
     return tuple(columns)
-
-
-def _find(names: Row, words: Sequence[str], test: Callable[[str, str], bool]) -> list[str]:
-    """The columns whose names pass a test with one of these words."""
-    return [key for key, name in names.items() if any(test(name, word) for word in words)]
-
-
-def _is_equal(name: str, word: str) -> bool:
-    return _words(name) == _words(word)
-
-
-def _is_same_language(name: str, word: str) -> bool:
-    return short_code(name.strip()) == short_code(word)
-
-
-def _contains(name: str, word: str) -> bool:
-    return {*_words(word)} <= {*_words(name)}
 
 
 def _words(name: str) -> list[str]:

@@ -13,7 +13,7 @@ from seq2seq_attn.config.layout import NONE, SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.columns import choose_columns
 from seq2seq_attn.text.languages import CODE, complete_languages, short_code
-from seq2seq_attn.text.lines import COMPRESSED_SUFFIXES, aligned_lines
+from seq2seq_attn.text.lines import aligned_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.scripts import main_script, usual_script
 from seq2seq_attn.text.tables import (
@@ -67,7 +67,7 @@ class Text:
         """
         rows = aligned_lines(self.paths)
         if self.form is not None:
-            rows = self._table_rows(self.form, Damage() if damage is None else damage)
+            rows = self._table_rows(self.form, damage or Damage())
         for *sources, target in rows:
             if len(sources) == 1:
                 yield sources[0], target
@@ -76,22 +76,20 @@ class Text:
 
     def _table_rows(self, form: Form, damage: Damage) -> Iterator[tuple[str, ...]]:
         """The cells of each row in the order of the languages."""
-        blank = ("",) * len(self.columns)
         is_header = self.has_header
         for line, row in read_rows(self.paths[0], form):
             if is_header and row:
                 is_header = False
                 continue
             damage.num_rows += 1
-            if row is None:
-                damage.lines.append(line)
+            if row == {}:
+                yield ("",) * len(self.columns)
                 continue
+            cells = row or {}
             try:
-                cells = tuple([row[column] for column in self.columns]) if row else blank
-            except KeyError:
+                yield tuple([cells[column] for column in self.columns])
+            except KeyError:  # the row is damaged, or lacks a column
                 damage.lines.append(line)
-                continue
-            yield cells
         damage.check(str(self))
 
 
@@ -157,21 +155,14 @@ def _files_by_suffix(prefix: Path) -> dict[str, Path]:
         return {}
     files: dict[str, Path] = {}
     for path in sorted(prefix.parent.iterdir()):
-        if _stem(path) == prefix.name and path.is_file():
+        if plain_name(path).rpartition(".")[0] == prefix.name and path.is_file():
             files.setdefault(_suffix(path), path)
     return files
 
 
-def _stem(path: Path) -> str:
-    """The name of a file before its language."""
-    name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
-    return name.rpartition(".")[0]
-
-
 def _suffix(path: Path) -> str:
     """The last suffix of a file's name, without that of a compression; often a language."""
-    name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
-    return name.rpartition(".")[2]
+    return plain_name(path).rpartition(".")[2]
 
 
 def _check_files(name: str, paths: Sequence[Path], languages: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ EMPTY = -1
 """id of the empty word, the source of target tokens that translate nothing"""
 
 Ids = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.float64]
 Sentences = Callable[[int], Ids]
 """the ids of a sentence by its position"""
 
@@ -35,11 +36,11 @@ Sentences = Callable[[int], Ids]
 class TranslationTable:
     """t(target | source) of the tokens that occur together, sorted by source, then target."""
 
-    keys_P: npt.NDArray[np.int64]
+    keys_P: Ids
     """source and target as one number"""
-    probabilities_P: npt.NDArray[np.float64]
+    probabilities_P: Floats
 
-    def lookup(self, source: Ids, target: Ids) -> npt.NDArray[np.float64]:
+    def lookup(self, source: Ids, target: Ids) -> Floats:
         """[target tokens, source tokens], t(target | source); 0 for tokens that never occur
         together."""
         keys = _keys(source, target)
@@ -48,13 +49,11 @@ class TranslationTable:
         positions = np.searchsorted(self.keys_P, keys).clip(max=len(self.keys_P) - 1)
         return np.where(self.keys_P[positions] == keys, self.probabilities_P[positions], 0.0)
 
-    def entries(
-        self,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def entries(self) -> tuple[Ids, Ids, Floats]:
         """Source id (`EMPTY` for the empty word), target id and probability of each entry."""
         return (self.keys_P >> 32) + EMPTY, self.keys_P & 0xFFFFFFFF, self.probabilities_P
 
-    def best(self, number: int) -> tuple[Ids, Ids, Ids, npt.NDArray[np.float64]]:
+    def best(self, number: int) -> tuple[Ids, Ids, Ids, Floats]:
         """The most probable entries of each source id but `EMPTY`: source id, rank from 0, target
         id, probability."""
         source, target, probability = self.entries()
@@ -72,13 +71,13 @@ def estimate_table(
     `MAX_CELLS` cells is sampled at evenly spaced pairs."""
     num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
     # the cells, pairs of a source and a target position, of a target position stand side by side
-    keys = [np.empty(0, np.int64)]
-    sizes = [np.empty(0, np.int64)]
+    keys: list[Ids] = [np.empty(0, np.int64)]
+    sizes: list[int] = []
     for index in range(0, num_pairs, max(1, -(-num_cells // MAX_CELLS))):
-        with_empty = np.concatenate([np.array([EMPTY]), source(index)])
+        with_empty = np.concatenate([[EMPTY], source(index)])
         keys.append(_keys(with_empty, target(index)).ravel())
-        sizes.append(np.full(len(target(index)), len(with_empty)))
-    cell_sizes = np.concatenate(sizes)
+        sizes += [len(with_empty)] * len(target(index))
+    cell_sizes = np.array(sizes, np.int64)
     cell_starts = np.cumsum(cell_sizes) - cell_sizes
     keys_P, cells_C = np.unique(np.concatenate(keys), return_inverse=True)
     entry_starts = np.flatnonzero(np.diff(keys_P >> 32, prepend=-1))  # of each source token
@@ -92,11 +91,11 @@ def estimate_table(
     return TranslationTable(keys_P, probabilities_P)
 
 
-def best_sources(table: TranslationTable, source: Ids, target: Ids) -> npt.NDArray[np.int64]:
+def best_sources(table: TranslationTable, source: Ids, target: Ids) -> Ids:
     """For each target token the position of the source token that it most likely comes from (the
     first of equals); `EMPTY` for the empty word, or where no source token has ever been seen with
     it."""
-    scores = table.lookup(np.concatenate([np.array([EMPTY]), source]), target)
+    scores = table.lookup(np.concatenate([[EMPTY], source]), target)
     return np.where(scores.max(axis=1) > 0.0, scores.argmax(axis=1) - 1, EMPTY)
 
 
@@ -115,7 +114,7 @@ def align(source: Sentences, target: Sentences, num_pairs: int) -> Iterator[list
         yield links
 
 
-def _keys(source: Ids, target: Ids) -> npt.NDArray[np.int64]:
+def _keys(source: Ids, target: Ids) -> Ids:
     """[target tokens, source tokens]."""
     shifted = (source.astype(np.int64) - EMPTY) << 32
     return shifted[None, :] + target.astype(np.int64)[:, None]

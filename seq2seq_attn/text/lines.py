@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 1 << 24
 """A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
-COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
+_COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
 _BLOCK_SIZE = 1 << 20
 """characters that are read at once"""
 _MODULES = {
@@ -28,6 +28,11 @@ _MODULES = {
 }
 """by the first bytes of a compressed file"""
 _NOT_TEXT = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf", b"\x93NUMPY")
+
+
+def plain_name(path: Path) -> str:
+    """The name of a file without the suffix of a compression."""
+    return path.stem if path.suffix in _COMPRESSED_SUFFIXES else path.name
 
 
 @contextmanager
@@ -97,36 +102,27 @@ def _damaged_line(path: Path) -> UserError:
             except UnicodeDecodeError as error:
                 start = error.start
             if start >= 0:
-                advice = advice_on_encoding(sample, line)
                 return UserError(
-                    f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {advice}"
+                    f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; "
+                    f"{advice_on_encoding(sample)}"
                 )
     return UserError(f"{path}: changed while it was read; try again")
 
 
-def advice_on_encoding(sample: bytes, line: bytes) -> str:
-    """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a
-    NUL character."""
-    num_even = sample[::2].count(0)
-    num_odd = sample[1::2].count(0)
-    num_zeros = max(num_even, num_odd)
-    if num_zeros >= max(1, sample.count(b"\n")) and min(num_even, num_odd) * 10 <= num_zeros:
-        order = "LE" if num_odd > num_even else "BE"
-        return f"convert the file, for example with iconv -f UTF-16{order} -t UTF-8"
-    if b"\0" in line:
+def advice_on_encoding(sample: bytes) -> str:
+    """How to convert a text that begins with `sample` and is not UTF-8, or holds a NUL
+    character."""
+    if b"\0" in sample:
+        # the first byte of a Latin letter in UTF-16BE is 0
+        order = "LE" if sample[1::2].count(0) > sample[::2].count(0) else "BE"
         return (
-            "remove such characters, for example with tr -d '\\000', or unpack the file if it is "
-            "an archive"
+            f"convert the file, for example with iconv -f UTF-16{order} -t UTF-8, or unpack it if "
+            "it is an archive"
         )
-    for other in sample.split(b"\n"):
-        if not other.isascii() and "\ufffd" not in other.decode("utf-8", "replace"):
-            return (
-                "other lines are UTF-8; drop the damaged bytes, for example with "
-                "iconv -c -f UTF-8 -t UTF-8"
-            )
     return (
-        "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it "
-        "is Western European; others are GB18030, SHIFT_JIS and WINDOWS-1251"
+        "convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8 if it is Western "
+        "European (others are GB18030, SHIFT_JIS and WINDOWS-1251), or drop a few damaged bytes "
+        "with iconv -c -f UTF-8 -t UTF-8"
     )
 
 

@@ -73,8 +73,6 @@ def links_between_tokens(
     """Distinct links from every token of a linked source word to every token of its target word,
     sorted. A token that spans several words has the links of all of them. Raises ValueError as
     `word_shares`."""
-    if list(source_words) == list(source_tokens) and list(target_words) == list(target_tokens):
-        return sorted(set(links))
     are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
     for source, target in links:
         are_linked[source, target] = True

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.languages import short_code
-from seq2seq_attn.text.lines import COMPRESSED_SUFFIXES, MAX_LINE_BYTES, iter_blocks, iter_lines
+from seq2seq_attn.text.lines import MAX_LINE_BYTES, iter_blocks, iter_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
 
 Row = Mapping[str, str]
@@ -53,19 +53,13 @@ def find_form(path: Path) -> Form | None:
     head = read_head(path)
     if not _is_tmx(head):
         check_no_document(path)
-    for form in FORMS:
-        if form.matches(head):
-            return form
-    return None
+    return next((form for form in FORMS if form.matches(head)), None)
 
 
 def form_by_suffix(path: Path) -> Form | None:
     """The form that the name of a file says."""
-    name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
-    for form in FORMS:
-        if name.lower().endswith(form.suffixes):
-            return form
-    return None
+    name = plain_name(path).lower()
+    return next((form for form in FORMS if name.endswith(form.suffixes)), None)
 
 
 def check_no_document(path: Path) -> None:

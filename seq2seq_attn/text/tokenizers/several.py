@@ -37,8 +37,8 @@ class SeveralSources(Source):
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [self._split(text) for text in texts]
         by_column = []
-        for source, column in zip(self.sources, zip(*lines, strict=True), strict=False):
-            by_column.append(source.tokenize_many(column))
+        for number, source in enumerate(self.sources):
+            by_column.append(source.tokenize_many([line[number] for line in lines]))
         return [join_columns(line) if any(line) else [] for line in zip(*by_column, strict=True)]
 
     def columns(self, tokens: Sequence[str]) -> list[list[str]]:
@@ -77,10 +77,10 @@ class SeveralSources(Source):
     def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
         if self.vector_size is None or not sequence:
             return range(0)
-        ends = [position for position, item in enumerate(sequence) if item == end]
-        starts = [0, *(position + 1 for position in ends)]
         column = self.vector_sizes.index(self.vector_size)
-        return range(starts[column], [*ends, len(sequence)][column])
+        ends = [position for position, item in enumerate(sequence) if item == end]
+        bounds = [-1, *ends, len(sequence)]
+        return range(bounds[column] + 1, bounds[column + 1])
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
         positions = self.vector_positions(tokens)
