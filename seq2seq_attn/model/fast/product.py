@@ -38,9 +38,11 @@ multiple of it"""
 
 
 def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Product:
-    """The product inputs W^T + b, with its own copy of the weight if possible."""
+    """The product inputs W^T + b, with its own copy of the weight if possible. A shorter bias is that
+    of the first outputs."""
     weight_OI = weight_OI.detach()
-    bias_O = None if bias_O is None else bias_O.detach()
+    if bias_O is not None:
+        bias_O = functional.pad(bias_O.detach(), (0, len(weight_OI) - len(bias_O)))
     is_empty = weight_OI.shape[1] == 0  # no library accepts this
     if precision == "int8" and not is_empty:
         numbers_OI, scale_O1 = _quantize(weight_OI)
@@ -89,29 +91,27 @@ def _packed_int8(
     if len(inputs_NI) <= _FEW_ROWS:
         return few(inputs_NI)
     numbers_NI, scale_N1 = _quantize(inputs_NI)
-    inputs = (
-        _fill_up(numbers_NI.add_(128.0).to(torch.uint8)),
-        1.0,
-        128,
-    )  # the rows' scales are applied afterwards
+    bytes_NI = _fill_up(numbers_NI.add_(128.0).to(torch.uint8))
+    # the rows' scales are applied afterwards
     scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
-        *inputs, *weights, 1.0, 0, torch.float32, "none", [], ""
+        bytes_NI, 1.0, 128, *weights, 1.0, 0, torch.float32, "none", [], ""
     )
     return torch.addcmul(bias_O, scaled_NO[: len(inputs_NI)], scale_N1)
 
 
 def _fill_up(inputs_NI: Tensor) -> Tensor:
     """Pad the number of rows to a multiple with rows of zeros."""
-    missing = -len(inputs_NI) % _ROW_STEP if len(inputs_NI) > _ROW_STEP else 0
-    return functional.pad(inputs_NI, (0, 0, 0, missing)) if missing else inputs_NI
+    missing = -len(inputs_NI) % _ROW_STEP
+    if len(inputs_NI) <= _ROW_STEP or not missing:
+        return inputs_NI
+    return functional.pad(inputs_NI, (0, 0, 0, missing))
 
 
 def _quantize(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
     """Rows as whole numbers, and the scale of each: rows = numbers * scale."""
     largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
-    scale_N1 = (largest_N1 / 127.0).clamp_min_(
-        torch.finfo(rows_NI.dtype).tiny
-    )  # keeps rows of zeros
+    tiny = torch.finfo(rows_NI.dtype).tiny  # keeps rows of zeros
+    scale_N1 = (largest_N1 / 127.0).clamp_min_(tiny)
     return torch.div(rows_NI, scale_N1).round_(), scale_N1
 
 
@@ -119,21 +119,19 @@ def _has_packed_layout(dtype: torch.dtype) -> bool:
     """Whether oneDNN is available and multiplies this dtype. PyTorch does not document these
     operators; without them the plain product does the same."""
     operators = torch.ops.mkldnn
-    if dtype not in (torch.float32, torch.bfloat16) or not torch._C._has_mkldnn:
+    is_known = hasattr(operators, "_reorder_linear_weight")
+    if not torch._C._has_mkldnn or not is_known or not hasattr(operators, "_linear_pointwise"):
         return False
-    if not all(
-        hasattr(operators, name) for name in ("_reorder_linear_weight", "_linear_pointwise")
-    ):
-        return False
-    return dtype == torch.float32 or bool(operators._is_mkldnn_bf16_supported())
+    if dtype == torch.bfloat16:
+        return bool(operators._is_mkldnn_bf16_supported())
+    return dtype == torch.float32
 
 
 def _has_packed_int8() -> bool:
     """Whether oneDNN is available and the processor has its byte instructions, without which it is
     slower than `_int_mm`. The operators are undocumented, as above."""
     operators = torch.ops.onednn
-    if not torch._C._has_mkldnn or not all(
-        hasattr(operators, n) for n in ("qlinear_prepack", "qlinear_pointwise")
-    ):
+    is_known = hasattr(operators, "qlinear_prepack") and hasattr(operators, "qlinear_pointwise")
+    if not torch._C._has_mkldnn or not is_known or not hasattr(torch.cpu, "_is_vnni_supported"):
         return False
-    return bool(getattr(torch.cpu, "_is_vnni_supported", lambda: False)())
+    return bool(torch.cpu._is_vnni_supported())

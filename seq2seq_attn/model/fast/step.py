@@ -22,14 +22,13 @@ vocabulary, P = 3 * H, X = P + the width of the readout's part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended
+from seq2seq_attn.model.attention.base import Attended, Keys
 from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.conditional import Conditional
@@ -85,10 +84,10 @@ class FastTokens:
     def top(
         self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
     ) -> tuple[Tensor, Tensor]:
-        chunks = [
-            top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
-            for some_RF in torch.split(self._features_RF[::stride], self._num_rows)
-        ]
+        chunks = []
+        for rows_RF in torch.split(self._features_RF[::stride], self._num_rows):
+            log_probs_RV = forbid_tokens_(self._log_probs(rows_RF), forbidden)
+            chunks.append(top_tokens(log_probs_RV, num_candidates))
         if len(chunks) == 1:
             return chunks[0]
         log_probs_RJ, ids_RJ = zip(*chunks, strict=True)
@@ -101,30 +100,26 @@ class FastTokens:
         return torch.log_softmax(self._output(features_NF).float(), dim=-1)
 
 
-class Shared(NamedTuple):
-    """The memory of a sentence, shared by all its rows. A fixed context has `context_BX` and
-    `weights_BS`, other attentions have keys, padding, and one of values and projected values."""
+class Scored(NamedTuple):
+    """The memory of an attention with scores, shared by all rows of a sentence."""
 
-    keys_BSA: Tensor | None = None
+    keys_BSA: Tensor
     """the keys, times the score's factor"""
-    padding_BS: Tensor | None = None
+    padding_BS: Tensor
     """bool, True = padding"""
-    values_BSM: Tensor | None = None
-    """with one row per sentence"""
-    projected_BSX: Tensor | None = None
-    """the values' contributions to gates and readout, with several rows per sentence"""
-    context_BX: Tensor | None = None
-    """the fixed context's contribution"""
-    weights_BS: Tensor | None = None
-    embedded_BSE: Tensor | None = None
-    """for the output `lexical`"""
+    values_BSX: Tensor
+    """with several rows per sentence, the values' contributions to gates and readout; with one row,
+    the values as they are"""
 
 
 class FastState(NamedTuple):
     """The search state."""
 
     hidden_RH: Tensor
-    shared: Shared
+    attention: Attended | Scored
+    """`Attended` for a fixed context: its contribution to gates and readout, and its weights"""
+    embedded_BSE: Tensor | None
+    """for the output `lexical`"""
     rows_per_sentence: int
 
 
@@ -161,24 +156,22 @@ class FastStep:
         parts = known_parts(decoder)
         assert parts is not None
         _, cell, score = parts
-        self._prepare = model.prepare
+        self._model = model
         self._precision = precision
-        self._output = cast(Softmax | Lexical, model.output)
-        self._is_positional = decoder.attention.is_positional
         self._score = score
-        self._hidden = cell.hidden
         self._num_gates = 3 * cell.hidden_size
-        self._score_weight_A = (
-            None if score.score_weight_A is None else -2.0 * score.score_weight_A.detach()
-        )
-        self._products = _pack_all(*parts, decoder.readout.projection, self._output, precision)
+        self._score_weight_A: Tensor | None = None
+        if score.score_weight_A is not None:
+            self._score_weight_A = -2.0 * score.score_weight_A.detach()
+        output = cast(Softmax | Lexical, model.output)
+        self._products = _pack_all(*parts, decoder.readout.projection, output, precision)
         self._embedding_VE = model.embedding.weight.detach()
-        is_on_cpu = self._embedding_VE.device.type == "cpu"
-        self._num_rows = (
-            max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
-        )
+        num_ids = len(self._embedding_VE)
+        self._num_rows = _ALL_ROWS
+        if self._embedding_VE.device.type == "cpu":
+            self._num_rows = max(_LEAST_CPU_ROWS, _CPU_LOGITS // num_ids)
         self._table_VX: Tensor | None = None
-        if len(self._embedding_VE) * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
+        if num_ids * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
@@ -188,116 +181,104 @@ class FastStep:
         precision = self._precision
         is_bf16 = precision == "bf16" or (precision == "int8" and multiplies_bf16(device))
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_bf16):
-            memory, state = self._prepare(source)
-        hidden_BH = self._hidden(state.cell)
-        shared = self._share(memory.attention, hidden_BH, rows_per_sentence)
+            memory, state = self._model.prepare(source)
+        hidden_BH = state.cell.hidden_BH
+        embedded_BSE = None
         if self._products.lexical is not None:
-            shared = shared._replace(embedded_BSE=memory.output.to(hidden_BH.dtype))
+            embedded_BSE = memory.output.to(hidden_BH.dtype)
         return FastState(
-            hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence
+            hidden_BH.repeat_interleave(rows_per_sentence, dim=0),
+            self._share(memory.attention, hidden_BH.dtype, rows_per_sentence),
+            embedded_BSE,
+            rows_per_sentence,
         )
 
     def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
-        hidden_RH = state.hidden_RH
         products = self._products
+        num_gates = self._num_gates
+        hidden_RH = state.hidden_RH
         if self._table_VX is not None:
             embedded_RX = self._table_VX.index_select(0, prev_ids_R)
         else:
-            embedded_RX = self._project(
-                products.embedding, self._embedding_VE.index_select(0, prev_ids_R)
-            )
+            embedded_RE = self._embedding_VE.index_select(0, prev_ids_R)
+            embedded_RX = self._project(products.embedding, embedded_RE)
+        gates_RP = embedded_RX[:, :num_gates]
         if products.previous is not None:
-            gates_RP = embedded_RX[:, : self._num_gates]
             hidden_RH = cell_forward(gates_RP, products.previous(hidden_RH), hidden_RH)
             gates_RP.zero_()  # the second cell does not read the embedding
         from_state = products.state(hidden_RH)
-        recurrent_RP = from_state[:, : self._num_gates]
-        query = from_state[:, self._num_gates :]
-        if self._score.query_weight_AH is None:
-            query = hidden_RH
+        has_projection = self._score.query_weight_AH is not None
+        query = from_state[:, num_gates:] if has_projection else hidden_RH
         context_RX, weights_BKS = self._attend(query, state)
+        gates_RP += context_RX[:, :num_gates]
+        hidden_RH = cell_forward(gates_RP, from_state, hidden_RH)
+        read = [context_RX[:, num_gates:], embedded_RX[:, num_gates:]]
         if products.readout is None:
-            inputs_RP = embedded_RX[:, : self._num_gates] + context_RX[:, : self._num_gates]
-            hidden_RH = cell_forward(inputs_RP, recurrent_RP, hidden_RH)
-            rest = [part[:, self._num_gates :] for part in (context_RX, embedded_RX)]
-            features_RF = torch.cat([hidden_RH, *rest], dim=1)
+            features_RF = torch.cat([hidden_RH, *read], dim=1)
         else:
-            embedded_RX += context_RX
-            hidden_RH = cell_forward(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
-            features_RF = tanh_(products.readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
-        if products.lexical is not None:
-            assert state.shared.embedded_BSE is not None
-            average_RE = tanh_(torch.bmm(weights_BKS, state.shared.embedded_BSE).flatten(0, 1))
+            features_RF = tanh_(products.readout(hidden_RH).add_(read[0] + read[1]))
+        if products.lexical is not None and state.embedded_BSE is not None:
+            average_RE = tanh_(torch.bmm(weights_BKS, state.embedded_BSE).flatten(0, 1))
             lexical_RE = tanh_(products.lexical(average_RE)).add_(average_RE)
             features_RF = torch.cat([features_RF, lexical_RE], dim=1)
-        weights_RS = weights_BKS.flatten(0, 1) if self._is_positional else None
+        weights_RS = weights_BKS.flatten(0, 1) if self._model.has_attention else None
         tokens = FastTokens(features_RF, products.output, weights_RS, self._num_rows)
         return tokens, state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
-        shared = state.shared
-        num_rows = state.rows_per_sentence
-        num_sentences = len(state.hidden_RH) // num_rows
+        hidden_RH, attention, embedded_BSE, num_rows = state
+        num_sentences = len(hidden_RH) // num_rows
         if num_sentences > 1 or len(index_R) != num_rows:  # else it is the sentence that it was
             sentences_B = index_R[::num_rows] // num_rows
             if not torch.equal(sentences_B, torch.arange(num_sentences, device=index_R.device)):
-                shared = select_rows(shared, sentences_B)
-        return FastState(state.hidden_RH.index_select(0, index_R), shared, num_rows)
+                attention = select_rows(attention, sentences_B)
+                embedded_BSE = select_rows(embedded_BSE, sentences_B)
+        return FastState(hidden_RH.index_select(0, index_R), attention, embedded_BSE, num_rows)
 
-    def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
+    def _share(
+        self, memory: Keys | Attended, dtype: torch.dtype, rows_per_sentence: int
+    ) -> Attended | Scored:
         """Convert the attention's memory for the steps."""
+        context = self._products.context
         if isinstance(memory, Attended):
-            context_BX = self._project(
-                self._products.context, memory.context_BM.to(hidden_BH.dtype)
-            )
-            return Shared(context_BX=context_BX, weights_BS=memory.weights_BS)
-        values_BSM = memory.values_BSM.to(hidden_BH.dtype)
+            return Attended(self._project(context, memory.context_BM.to(dtype)), memory.weights_BS)
+        values_BSX = memory.values_BSM.to(dtype)
+        if rows_per_sentence > 1:
+            projected = self._project(context, values_BSX.flatten(0, 1))
+            values_BSX = projected.view(*values_BSX.shape[:2], -1)
         factor = self._score.scale if self._score_weight_A is None else -2.0
-        shared = Shared(memory.keys_BSA.to(hidden_BH.dtype) * factor, ~memory.mask_BS)
-        if rows_per_sentence == 1:
-            return shared._replace(values_BSM=values_BSM)
-        projected = self._project(self._products.context, values_BSM.flatten(0, 1))
-        return shared._replace(projected_BSX=projected.view(*values_BSM.shape[:2], -1))
+        return Scored(memory.keys_BSA.to(dtype) * factor, ~memory.mask_BS, values_BSX)
 
     def _attend(self, query: Tensor, state: FastState) -> tuple[Tensor, Tensor]:
         """The projected contexts, [R, X], and `weights_BKS`."""
-        shared = state.shared
+        attention = state.attention
         num_rows = state.rows_per_sentence
-        if shared.context_BX is not None and shared.weights_BS is not None:
-            weights_BKS = shared.weights_BS.unsqueeze(1).expand(-1, num_rows, -1)
-            return shared.context_BX.unsqueeze(1).expand(-1, num_rows, -1).flatten(
-                0, 1
-            ), weights_BKS
-        assert shared.keys_BSA is not None
-        assert shared.padding_BS is not None
-        query_BKA = query.view(len(shared.keys_BSA), num_rows, -1)
+        if isinstance(attention, Attended):
+            context_BKX = attention.context_BM.unsqueeze(1).expand(-1, num_rows, -1)
+            weights_BKS = attention.weights_BS.unsqueeze(1).expand(-1, num_rows, -1)
+            return context_BKX.flatten(0, 1), weights_BKS
+        keys_BSA, padding_BS, values_BSX = attention
+        query_BKA = query.view(len(keys_BSA), num_rows, -1)
         if self._score_weight_A is None:
-            scores_BKS = torch.bmm(query_BKA, shared.keys_BSA.transpose(1, 2))
+            scores_BKS = torch.bmm(query_BKA, keys_BSA.transpose(1, 2))
         else:
-            sigmoid_BKSA = torch.add(
-                shared.keys_BSA.unsqueeze(1), query_BKA.unsqueeze(2)
-            ).sigmoid_()
-            scores_BKS = torch.mv(sigmoid_BKSA.flatten(0, 2), self._score_weight_A).view(
-                sigmoid_BKSA.shape[:3]
-            )
-        scores_BKS.masked_fill_(shared.padding_BS.unsqueeze(1), -torch.inf)
+            sigmoid_BKSA = torch.add(keys_BSA.unsqueeze(1), query_BKA.unsqueeze(2)).sigmoid_()
+            scores = torch.mv(sigmoid_BKSA.flatten(0, 2), self._score_weight_A)
+            scores_BKS = scores.view(sigmoid_BKSA.shape[:3])
+        scores_BKS.masked_fill_(padding_BS.unsqueeze(1), -torch.inf)
         weights_BKS = torch.softmax(scores_BKS, dim=-1)
-        if shared.projected_BSX is not None:
-            return torch.bmm(weights_BKS, shared.projected_BSX).flatten(0, 1), weights_BKS
-        assert shared.values_BSM is not None
-        return self._project(
-            self._products.context, torch.bmm(weights_BKS, shared.values_BSM).squeeze(1)
-        ), weights_BKS
+        context_RX = torch.bmm(weights_BKS, values_BSX).flatten(0, 1)
+        if num_rows == 1:
+            context_RX = self._project(self._products.context, context_RX)
+        return context_RX, weights_BKS
 
     def _project(self, product: Product, inputs: Tensor) -> Tensor:
         """The contributions of contexts, values or embeddings to the gates and to the readout, side
         by side. Without a readout layer, the output layer reads them as they are."""
         projected = product(inputs)
-        return (
-            projected
-            if self._products.readout is not None
-            else torch.cat([projected, inputs], dim=1)
-        )
+        if self._products.readout is None:
+            projected = torch.cat([projected, inputs], dim=1)
+        return projected
 
 
 def _pack_all(
@@ -316,42 +297,30 @@ def _pack_all(
     readout = None
     context_bias = None
     reader = first or cell
-    embedding = reader.input_weights[0]
-    embedding_bias = reader.input_bias_P
+    embedding: Tensor = reader.input_weights[0]
     if first is not None:
         previous = pack(first.recurrent_weight_PH, first.recurrent_bias_P, precision)
         context_bias = cell.input_bias_P
     if score.query_weight_AH is not None:
-        state = torch.cat(
-            [state, score.query_weight_AH * (1.0 if score.score_weight_A is None else -2.0)]
-        )
+        factor = 1.0 if score.score_weight_A is None else -2.0
+        state = torch.cat([state, score.query_weight_AH * factor])
     if projection is not None:
         sizes = [cell.hidden_size, context.shape[1], embedding.shape[1]]
         state_part, context_part, embedding_part = torch.split(projection.weight, sizes, dim=1)
         readout = pack(state_part, projection.bias, precision)
         context = torch.cat([context, context_part])
         embedding = torch.cat([embedding, embedding_part])
-    lexical = pack(output.layer.weight, None, precision) if isinstance(output, Lexical) else None
-
-    def pack_padded(weight_OI: Tensor, bias: Tensor | None) -> Product:
-        """The bias is that of the first outputs."""
-        padded = None if bias is None else functional.pad(bias, (0, len(weight_OI) - len(bias)))
-        return pack(weight_OI, padded, precision)
-
-    return Products(
-        previous,
-        pack_padded(state, cell.recurrent_bias_P),
-        pack_padded(context, context_bias),
-        pack_padded(embedding, embedding_bias),
-        readout,
-        _pack_output(output, precision),
-        lexical,
-    )
-
-
-def _pack_output(output: Softmax | Lexical, precision: Precision) -> Product:
-    """The product from the features to the logits."""
+    lexical = None
     weight_VF = output.projection.weight
     if isinstance(output, Lexical):
+        lexical = pack(output.layer.weight, None, precision)
         weight_VF = torch.cat([weight_VF, output.lexical_projection.weight], dim=1)
-    return pack(weight_VF, output.projection.bias, precision)
+    return Products(
+        previous,
+        pack(state, cell.recurrent_bias_P, precision),
+        pack(context, context_bias, precision),
+        pack(embedding, reader.input_bias_P, precision),
+        readout,
+        pack(weight_VF, output.projection.bias, precision),
+        lexical,
+    )
