@@ -12,7 +12,7 @@ from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import DecoderOutputs, Output, TokenLoss
+from seq2seq_attn.model.output.base import DecoderOutputs, Output
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
 from seq2seq_attn.train.reverse import ReverseModel
 from tests.contract.chosen import variants
@@ -54,7 +54,7 @@ class PredictsWeights(Output):
     """Its predictions are the attention weights; the target tokens have these log-probabilities."""
 
     def __init__(self, log_probs_N: torch.Tensor) -> None:
-        super().__init__()
+        super().__init__(NUM_IDS)
         self.log_probs_N = log_probs_N
 
     def log_probs(self, step: StepOutput, memory: Memory) -> torch.Tensor:
@@ -63,7 +63,9 @@ class PredictsWeights(Output):
     def target_log_probs(self, outputs: DecoderOutputs) -> torch.Tensor:
         return self.log_probs_N
 
-    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
+    def score(
+        self, step: StepOutput, memory: Memory, targets_N: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         raise NotImplementedError
 
 

@@ -194,7 +194,6 @@ def test_chunks_change_nothing(name, monkeypatch):
     wanted = model.output.loss(outputs, label_smoothing=0.1).loss_sum
     log_probs = model.output.target_log_probs(outputs)
     monkeypatch.setattr(base, "CHUNK_CELLS", 3 * NUM_IDS)
-    monkeypatch.setattr(base, "ROWS_AT_ONCE", 3)
     with speed.plain():
         torch.testing.assert_close(model.output.loss(outputs, label_smoothing=0.1).loss_sum, wanted)
     torch.testing.assert_close(model.output.target_log_probs(outputs), log_probs)

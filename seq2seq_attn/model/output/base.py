@@ -9,7 +9,6 @@ positions, F features, V target vocabulary, X = V + S.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -24,8 +23,6 @@ from seq2seq_attn.model.layers import select_rows, wide
 from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 
-ROWS_AT_ONCE = 1024
-"""target tokens whose log-probabilities over the vocabulary are computed at once"""
 CHUNK_CELLS = 8 * 1024 * 1024
 """logits computed at once, 32 MB in float32; autograd keeps those of all chunks until the backward
 pass"""
@@ -113,7 +110,11 @@ class TokenLoss(NamedTuple):
 
 
 class Output(nn.Module, ABC):
-    """Probabilities of the target vocabulary.
+    """Probabilities of the target vocabulary. The loss, in chunks of rows:
+
+        L = sum_n [ -(1 - eps) log p(y_n) - eps m_n ]
+
+    with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
 
     A model that lacks one of `requires` is refused before data is prepared. `model/build.py` has
     the list of requirements and the reasons of refusals.
@@ -126,8 +127,9 @@ class Output(nn.Module, ABC):
     needs_history: bool = False
     """whether it reads `StepOutput.history`"""
 
-    def __init__(self) -> None:
+    def __init__(self, num_ids: int) -> None:
         super().__init__()
+        self.num_ids = num_ids
         self.projection: nn.Linear | None = None
         """the layer whose weights may be those of the target embedding"""
 
@@ -147,20 +149,47 @@ class Output(nn.Module, ABC):
         targets_BT = batch.tgt_extended_BT if self.copies_source else batch.tgt_out_BT
         return targets_BT.t().flatten()
 
+    @abstractmethod
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or
+        wider. Rows of PAD may have any finite score."""
+
+    def num_softmaxes(self, num_positions: int) -> int:
+        """Number of softmaxes over the vocabulary per target token, for this number of source
+        positions."""
+        return 1
+
     @torch.no_grad()
     def target_log_probs(self, outputs: DecoderOutputs) -> Tensor:
         """`log_probs_N` of the target tokens, without gradient."""
-        targets_N = self.targets(outputs.batch)
-        log_probs = []
-        for start in range(0, len(targets_N), ROWS_AT_ONCE):
-            chosen = slice(start, start + ROWS_AT_ONCE)
-            log_probs_NV = outputs.log_probs_of(chosen)
-            log_probs.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
-        return torch.cat(log_probs)
+        log_probs_N, _ = self._scores(outputs)
+        return log_probs_N
 
-    @abstractmethod
     def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
         """The cross-entropy of a batch's target tokens."""
+        fast = speed.find("cross_entropy", self)
+        if fast is not None:
+            return TokenLoss(*fast(outputs, label_smoothing))
+        log_probs_N, means_N = self._scores(outputs)
+        is_real_N = outputs.targets_N != PAD
+        smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
+        loss_sum = -torch.where(is_real_N, smoothed_N, 0.0).sum()
+        nll_sum = -torch.where(is_real_N, log_probs_N.detach(), 0.0).sum()
+        return TokenLoss(loss_sum, nll_sum)
+
+    def _scores(self, outputs: DecoderOutputs) -> tuple[Tensor, Tensor]:
+        """The scores of all target positions, in chunks of rows."""
+        targets_N = self.targets(outputs.batch)
+        num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
+        num_rows = max(1, CHUNK_CELLS // (self.num_ids * num_softmaxes))
+        log_probs = []
+        means = []
+        for first in range(0, len(targets_N), num_rows):
+            chosen = slice(first, first + num_rows)
+            log_probs_N, means_N = self.score(*outputs.rows(chosen), targets_N[chosen])
+            log_probs.append(log_probs_N)
+            means.append(means_N)
+        return torch.cat(log_probs), torch.cat(means)
 
 
 @runtime_checkable
@@ -175,20 +204,13 @@ class TakesTable(Protocol):
 
 
 class ScoredOutput(Output):
-    """An output that scores the target tokens without the probabilities of all others. Its loss, in
-    chunks of rows:
-
-        L = sum_n [ -(1 - eps) log p(y_n) - eps m_n ]
-
-    with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
-
-    As it is, p is the softmax of `logits`.
-    """
+    """An output whose distribution is the softmax of `logits`, those of one linear layer as it is.
+    Only the target tokens are scored in training."""
 
     projection: nn.Linear
 
     def __init__(self, feature_size: int, num_ids: int) -> None:
-        super().__init__()
+        super().__init__(num_ids)
         self.projection = nn.Linear(feature_size, num_ids)
 
     def logits(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -199,49 +221,10 @@ class ScoredOutput(Output):
         return torch.log_softmax(self.logits(step, memory), dim=-1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or
-        wider. Rows of PAD may have any finite score."""
         logits_NV = self.logits(step, memory)
         log_norm_N = logits_NV.logsumexp(dim=1)
         chosen_N = logits_NV.gather(1, targets_N.unsqueeze(1)).squeeze(1)
         return chosen_N - log_norm_N, logits_NV.mean(dim=1) - log_norm_N
-
-    def num_softmaxes(self, num_positions: int) -> int:
-        """Number of softmaxes over the vocabulary per target token, for this number of source
-        positions."""
-        return 1
-
-    @torch.no_grad()
-    def target_log_probs(self, outputs: DecoderOutputs) -> Tensor:
-        return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs)])
-
-    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
-        if fast := speed.find("cross_entropy", self):
-            return TokenLoss(*fast(outputs, label_smoothing))
-        log_probs_N, means_N = (
-            torch.cat(parts) for parts in zip(*self._scores(outputs), strict=True)
-        )
-        return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
-
-    def _scores(self, outputs: DecoderOutputs) -> Iterator[tuple[Tensor, Tensor]]:
-        targets_N = self.targets(outputs.batch)
-        num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
-        num_rows = max(1, CHUNK_CELLS // (self.projection.out_features * num_softmaxes))
-        for first in range(0, len(targets_N), num_rows):
-            chosen = slice(first, first + num_rows)
-            yield self.score(*outputs.rows(chosen), targets_N[chosen])
-
-
-def smoothed_loss(
-    log_probs_N: Tensor, means_N: Tensor, outputs: DecoderOutputs, label_smoothing: float
-) -> TokenLoss:
-    """The loss of `ScoredOutput`, from log p of the target tokens and m."""
-    is_real_N = outputs.targets_N != PAD
-    smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
-    loss_sum, nll_sum = (
-        -torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach())
-    )
-    return TokenLoss(loss_sum, nll_sum)
 
 
 class Copying(NamedTuple):
@@ -271,9 +254,8 @@ class Copying(NamedTuple):
 def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
     """log(exp(generated) + exp(log_share) added), with finite gradients where `added` is 0."""
     is_added = added > 0
-    return torch.logaddexp(
-        generated, torch.where(is_added, log_share + added.where(is_added, 1.0).log(), -torch.inf)
-    )
+    log_added = log_share + added.where(is_added, 1.0).log()
+    return torch.logaddexp(generated, torch.where(is_added, log_added, -torch.inf))
 
 
 class CopyingOutput(ScoredOutput):
@@ -297,8 +279,7 @@ class CopyingOutput(ScoredOutput):
         return mixed(generated_NX, log_copy_N1, copied_NX)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`: only the target tokens are mixed; m is the mean of log
-        P_vocab."""
+        """See `Output.score`: only the target tokens are mixed; m is the mean of log P_vocab."""
         logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(
             step, memory
         )
@@ -306,9 +287,8 @@ class CopyingOutput(ScoredOutput):
         log_norm_N1 = logits_NV.logsumexp(dim=1, keepdim=True)
         is_known_N1 = target_N1 < logits_NV.shape[1]
         logits_N1 = logits_NV.gather(1, target_N1.where(is_known_N1, 0))
-        generated_N1 = torch.where(
-            is_known_N1, log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf
-        )
+        log_known_N1 = log_generate_N1 + logits_N1 - log_norm_N1
+        generated_N1 = torch.where(is_known_N1, log_known_N1, -torch.inf)
         is_target_NS = extended_ids_NS == target_N1
         copied_N1 = (weights_NS.clamp_min(LEAST_WEIGHT) * is_target_NS).sum(dim=1, keepdim=True)
         log_probs_N1 = mixed(generated_N1, log_copy_N1, copied_N1)

@@ -40,8 +40,12 @@ class Copy(CopyingOutput):
         self.gate = nn.Linear(context_size + hidden_size + embedding_size, 1)
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        gate_B1 = wide(
-            self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1))
+        joined_BX = torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)
+        gate_B1 = wide(self.gate(joined_BX))
+        return Copying(
+            self.logits(step, memory),
+            functional.logsigmoid(gate_B1),
+            functional.logsigmoid(-gate_B1),
+            step.weights_BS,
+            memory.extended_ids_BS,
         )
-        gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
-        return Copying(self.logits(step, memory), *gates, step.weights_BS, memory.extended_ids_BS)

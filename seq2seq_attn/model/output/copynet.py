@@ -41,9 +41,8 @@ class CopyNet(CopyingOutput):
         logits_BV = self.logits(step, memory)
         scores_BS = wide(torch.bmm(memory.output, step.hidden_BH.unsqueeze(2)).squeeze(2))
         scores_BS = scores_BS.masked_fill(memory.extended_ids_BS == PAD, -torch.inf)
-        generated_B1, copied_B1 = (
-            scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS)
-        )
+        generated_B1 = logits_BV.logsumexp(dim=1, keepdim=True)
+        copied_B1 = scores_BS.logsumexp(dim=1, keepdim=True)
         log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)
         weights_BS = torch.softmax(scores_BS, dim=1)
         return Copying(

@@ -40,7 +40,7 @@ class HistoryPointer(CopyingOutput):
         self.sentinel_H = nn.Parameter(torch.empty(hidden_size))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        return super().log_probs(step, memory)[:, : self.projection.out_features]
+        return super().log_probs(step, memory)[:, : self.num_ids]
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
         """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is

@@ -77,31 +77,25 @@ class Lexicon(ScoredOutput):
 
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
-        *index, target, probability = (
-            torch.from_numpy(part) for part in table.best(self.probs_UK.shape[1])
-        )
+        sources, entries, targets, probs = map(torch.from_numpy, table.best(self.probs_UK.shape[1]))
         target_ids_UK = torch.zeros_like(self.target_ids_UK)
         probs_UK = torch.zeros_like(self.probs_UK)
-        target_ids_UK[tuple(index)] = target.to(target_ids_UK)
-        probs_UK[tuple(index)] = probability.to(probs_UK)
+        target_ids_UK[sources, entries] = targets.to(target_ids_UK)
+        probs_UK[sources, entries] = probs.to(probs_UK)
         num_types = int((probs_UK.sum(dim=1) > 0).sum())
         probs_UK[EOS] = 0.0
         target_ids_UK[EOS, 0] = EOS
         probs_UK[EOS, 0] = 1.0
         self.target_ids_UK.copy_(target_ids_UK)
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
-        return (
-            f"lexicon: {len(target):,} translations of {num_types:,} source types, by IBM model 1"
-        )
+        counts = f"{len(targets):,} translations of {num_types:,} source types"
+        return f"lexicon: {counts}, by IBM model 1"
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Entries:
         """Look up the entries."""
-        ids_BSK = (
-            self.target_ids_UK[source.ids_BS].long().clamp(0, self.projection.out_features - 1)
-        )
-        return Entries(
-            ids_BSK, self.probs_UK[source.ids_BS].masked_fill(~source.mask_BS.unsqueeze(2), 0.0)
-        )
+        ids_BSK = self.target_ids_UK[source.ids_BS].long().clamp(0, self.num_ids - 1)
+        probs_BSK = self.probs_UK[source.ids_BS]
+        return Entries(ids_BSK, probs_BSK.masked_fill(~source.mask_BS.unsqueeze(2), 0.0))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         if self.epsilon is not None:
@@ -118,22 +112,21 @@ class Lexicon(ScoredOutput):
             return log_probs_N, means_N
         log_model_N1, log_lexicon = self._log_shares(step, memory)
         lexicon_N = self._lexicon(step, memory).gather(1, targets_N.unsqueeze(1)).squeeze(1)
-        return mixed(log_model_N1.squeeze(1) + log_probs_N, log_lexicon, lexicon_N), means_N
+        model_N = log_model_N1.squeeze(1) + log_probs_N
+        return mixed(model_N, log_lexicon, lexicon_N), means_N
 
     def logits(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `ScoredOutput.logits`; of the model alone with interpolation."""
         logits_BV = super().logits(step, memory)
-        return (
-            logits_BV
-            if self.epsilon is None
-            else logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
-        )
+        if self.epsilon is None:
+            return logits_BV
+        return logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
 
     def _lexicon(self, step: StepOutput, memory: Memory) -> Tensor:
         """p_lex, [B, V]."""
         entries: Entries = memory.output
         probs_BX = (step.weights_BS.unsqueeze(2) * entries.probs_BSK).flatten(1)
-        lexicon_BV = probs_BX.new_zeros(probs_BX.shape[0], self.projection.out_features)
+        lexicon_BV = probs_BX.new_zeros(probs_BX.shape[0], self.num_ids)
         return lexicon_BV.scatter_add(1, entries.ids_BSK.flatten(1), probs_BX)
 
     def _log_shares(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:

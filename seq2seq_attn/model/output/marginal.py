@@ -80,16 +80,14 @@ class Marginal(ScoredOutput):
         if torch.compiler.is_exporting():  # a loop over rows would fix their number
             return self._log_marginal(step, memory)
         num_softmaxes = self.num_softmaxes(step.weights_BS.shape[1])
-        num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.projection.out_features))
+        num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.num_ids))
         rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
         step = step._replace(state=None)
         memory = memory._replace(attention=None)
         log_probs = []
-        for first in range(0, len(rows), num_rows):
-            chosen = rows[first : first + num_rows]
-            log_probs.append(
-                self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen))
-            )
+        for chosen in torch.split(rows, num_rows):
+            marginal_RV = self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen))
+            log_probs.append(marginal_RV)
         return torch.cat(log_probs)
 
     def _log_marginal(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -112,16 +110,12 @@ class Marginal(ScoredOutput):
         if num_positions < weights_NK.shape[1]:
             weights_NK, index_NK = weights_NK.topk(num_positions, dim=1)
             weights_NK = weights_NK / weights_NK.sum(dim=1, keepdim=True)
-            values_NKM = values_NKM.gather(
-                1, index_NK.unsqueeze(2).expand(-1, -1, values_NKM.shape[2])
-            )
-        hidden_NKH, embedded_NKE = (
-            tensor.unsqueeze(1).expand(-1, num_positions, -1)
-            for tensor in (step.hidden_BH, step.embedded_BE)
-        )
-        return weights_NK, wide(
-            self.projection(self.read_out(hidden_NKH, values_NKM, embedded_NKE))
-        )
+            index_NKM = index_NK.unsqueeze(2).expand(-1, -1, values_NKM.shape[2])
+            values_NKM = values_NKM.gather(1, index_NKM)
+        hidden_NKH = step.hidden_BH.unsqueeze(1).expand(-1, num_positions, -1)
+        embedded_NKE = step.embedded_BE.unsqueeze(1).expand(-1, num_positions, -1)
+        features_NKF = self.read_out(hidden_NKH, values_NKM, embedded_NKE)
+        return weights_NK, wide(self.projection(features_NKF))
 
 
 def _log(weights: Tensor) -> Tensor:

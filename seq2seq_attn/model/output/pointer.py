@@ -16,13 +16,7 @@ from torch.nn import functional
 
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.layers import wide
-from seq2seq_attn.model.output.base import (
-    LEAST_WEIGHT,
-    DecoderOutputs,
-    Output,
-    TokenLoss,
-    smoothed_loss,
-)
+from seq2seq_attn.model.output.base import LEAST_WEIGHT, Output
 from seq2seq_attn.text.vocab import PAD
 
 
@@ -32,42 +26,29 @@ class Pointer(Output):
     requires = ("source_attention", "query_dependence", "query_with_token")
     copies_source = True
 
-    def __init__(self, *, num_ids: int) -> None:
-        super().__init__()
-        self._num_ids = num_ids
-
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position
         that stands for no token."""
         weights_BS = _positive(step, memory)
         extended_BS = memory.extended_ids_BS
-        least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
-        return (
-            functional.pad(least_BV, (0, extended_BS.shape[1]))
-            .scatter_add(1, extended_BS, weights_BS)
-            .log()
-        )
+        least_BV = weights_BS.new_full((weights_BS.shape[0], self.num_ids), LEAST_WEIGHT)
+        least_BX = functional.pad(least_BV, (0, extended_BS.shape[1]))
+        return least_BX.scatter_add(1, extended_BS, weights_BS).log()
 
-    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
-        """Cross-entropy over the source positions of each row."""
-        step, memory = outputs.rows(slice(None))
-        targets_N = self.targets(outputs.batch)
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Output.score`; m is the mean over the source positions of each row."""
         weights_NS = _positive(step, memory)
         extended_NS = memory.extended_ids_BS
-        least_N = LEAST_WEIGHT * (targets_N < self._num_ids)
-        log_probs_N = (
-            least_N + (weights_NS * (extended_NS == targets_N.unsqueeze(1))).sum(dim=1)
-        ).log()
+        least_N = LEAST_WEIGHT * (targets_N < self.num_ids)
+        is_target_NS = extended_NS == targets_N.unsqueeze(1)
+        log_probs_N = (least_N + (weights_NS * is_target_NS).sum(dim=1)).log()
         is_source_NS = extended_NS != PAD
-        means_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1) / is_source_NS.sum(dim=1)
-        return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
+        log_sums_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1)
+        return log_probs_N, log_sums_N / is_source_NS.sum(dim=1)
 
 
 def _positive(step: StepOutput, memory: Memory) -> Tensor:
     """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is
     not in the source; 0 in padding."""
-    return (
-        wide(step.weights_BS)
-        .clamp_min(LEAST_WEIGHT)
-        .masked_fill(memory.extended_ids_BS == PAD, 0.0)
-    )
+    weights_BS = wide(step.weights_BS).clamp_min(LEAST_WEIGHT)
+    return weights_BS.masked_fill(memory.extended_ids_BS == PAD, 0.0)
