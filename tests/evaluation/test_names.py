@@ -97,14 +97,11 @@ def test_runs_of_different_training_text_are_no_arm():
 
 def test_the_same_seed_twice_is_no_spread():
     configs = [config("seed=1"), config("seed=1"), config("seed=2")]
-    assert find_arms(["a-s1", "b-s1"], configs[:2]) == [
-        Arm("a-s1", (0,), (1,)),
-        Arm("b-s1", (1,), (1,)),
-    ]
-    assert find_arms(["a-s1", "b-s1", "a-s2"], configs) == [
-        Arm("a", (0, 2), (1, 2)),
-        Arm("b", (1,), (1,)),
-    ]
+    arms = find_arms(["a-s1", "b-s1", "a-s2"], configs)
+    assert arms == [Arm("a", (0, 2), (1, 2)), Arm("b", (1,), (1,))]
+
+
+DIFFERENCE = ["attention=additive", "attention=fixed"]
 
 
 @pytest.mark.parametrize(
@@ -114,23 +111,18 @@ def test_the_same_seed_twice_is_no_spread():
         (["bias1", "bias11", "b-s1"], ["x", "x", "y"], ["bias", "b"]),
         (["bias-s1", "bias-s11", "b_seed1"], ["x", "x", "y"], ["bias", "b"]),
         (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
-        (
-            ["monday", "tuesday", "friday"],
-            ["x", "x", "y"],
-            ["attention=additive", "attention=fixed"],
-        ),
-        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=fixed"]),
+        (["monday", "tuesday", "friday"], ["x", "x", "y"], DIFFERENCE),
+        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], DIFFERENCE),
         (
             ["2026-11-22-x-s1", "2026-11-22-x-s11", "2026-11-23-x+none-s1"],
             ["x", "x", "x+none"],
-            ["attention=additive", "attention=fixed"],
+            DIFFERENCE,
         ),
     ],
 )
 def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
-    attentions = ["additive", "additive", "fixed"]
-    settings = [
-        config(f"seed={seed}", f"model.attention.name={attention}", name=name)
-        for seed, attention, name in zip((1, 11, 1), attentions, configs, strict=True)
-    ]
+    rows = [(1, "additive"), (11, "additive"), (1, "fixed")]
+    settings = []
+    for (seed, attention), name in zip(rows, configs, strict=True):
+        settings.append(config(f"seed={seed}", f"model.attention.name={attention}", name=name))
     assert [arm.name for arm in find_arms(names, settings)] == expected

@@ -32,16 +32,12 @@ def captions(tmp_path_factory):
     mistake."""
     folder = tmp_path_factory.mktemp("captions")
     limit = {"train": 60, "valid": 10, "test": 12}
-    run = make_toy_run(
-        folder / "run",
-        toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy"),
-    )
-    references = read_lines(find_captions(None, "de", "en")["test"].target)[:12]
+    config = toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy")
+    run = make_toy_run(folder / "run", config)
+    references = read_lines(find_captions(None, "de", "en")["test"].target)[:8]
     run.hyps_dir.mkdir(exist_ok=True)
-    write_listed(
-        run.hyps_dir / "test.txt",
-        "".join(f"{line}\n" for line in [*references[:8], *"abcd"]).encode(),
-    )
+    content = "\n".join([*references, *"abcd", ""])
+    write_listed(run.hyps_dir / "test.txt", content.encode())
     return run
 
 

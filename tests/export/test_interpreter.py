@@ -49,30 +49,26 @@ class Interpreter:
     """A node process that runs programs, one after another."""
 
     def __init__(self, process):
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin, self._stdout = process.stdin, process.stdout
+        self._process = process
 
-    def steps(
-        self,
-        program,
-        ids_BS,
-        previous_TB,
-        force=None,
-    ):
+    def steps(self, program, ids_BS, previous_TB, force=None):
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
-        task = {**program, "kernel": base64.b64encode(KERNEL.read_bytes()).decode("ascii")}
-        task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
-        task["force"] = None if force is None else force.flatten().tolist()
-        print(json.dumps(task), file=self._stdin, flush=True)
-        answer = json.loads(self._stdout.readline())
+        task = {
+            **program,
+            "kernel": base64.b64encode(KERNEL.read_bytes()).decode("ascii"),
+            "ids": ids_BS.tolist(),
+            "previous": previous_TB.tolist(),
+            "force": force,
+        }
+        print(json.dumps(task), file=self._process.stdin, flush=True)
+        answer = json.loads(self._process.stdout.readline())
         if "error" in answer:
             return answer["error"]
-        steps = [
-            [[float(number) for number in step[name]] for step in answer]
-            for name in ("logProbs", "weights")
-        ]
-        return [torch.tensor(numbers).view(len(numbers), len(ids_BS), -1) for numbers in steps]
+        made = []
+        for name in ("logProbs", "weights"):
+            numbers = [[float(number) for number in step[name]] for step in answer]
+            made.append(torch.tensor(numbers).view(len(numbers), len(ids_BS), -1))
+        return made
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +91,9 @@ def sources():
 def expected_steps(model, ids_BS):
     """The previous ids [T, B], log-probabilities and weights of greedy steps."""
     memory, state = model.prepare(SourceBatch(ids_BS, (ids_BS != PAD).sum(dim=1), ids_BS))
-    previous, log_probs, weights = [torch.full((len(ids_BS),), BOS)], [], []
+    previous = [torch.full((len(ids_BS),), BOS)]
+    log_probs = []
+    weights = []
     for _ in range(NUM_STEPS):
         step = model.step(previous[-1], state, memory)
         log_probs.append(model.output.log_probs(step, memory))
@@ -229,7 +227,7 @@ def test_attention_can_be_forced(interpreter):
     forced_BS[:, 2] = 1.0
     model.decoder.attention.normalizer = lambda scores_BS, mask_BS: forced_BS  # type: ignore[assignment]
     previous_TB, *expected = expected_steps(model, ids_BS)
-    steps = interpreter.steps(program, ids_BS, previous_TB, force=forced_BS)
+    steps = interpreter.steps(program, ids_BS, previous_TB, force=forced_BS.flatten().tolist())
     torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
     assert (interpreter.steps(program, ids_BS, previous_TB)[0] - expected[0]).abs().max() > 1e-3
 
