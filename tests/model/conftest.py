@@ -5,8 +5,10 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model.build import build_model
 
-NUM_SOURCE_IDS, NUM_TARGET_IDS = 29, 31
-SOURCE_LENGTHS, TARGET_LENGTHS = (7, 3, 0, 5, 2), (4, 6, 1, 0, 3)
+NUM_SOURCE_IDS = 29
+NUM_TARGET_IDS = 31
+SOURCE_LENGTHS = (7, 3, 0, 5, 2)
+TARGET_LENGTHS = (4, 6, 1, 0, 3)
 
 
 @pytest.fixture

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.layers import select_rows, top_tokens
 
 INDEX_R = torch.tensor([2, 0, 0])
@@ -54,16 +52,16 @@ def test_the_largest_first_and_the_lower_id_among_equals(vocab_size, num_candida
         pool = np.array([-1.5, 0.0, -0.0, -np.inf, -2.0], dtype=np.float32)[:num_values]
         values = generator.choice(pool, size=(11, vocab_size))
     expected_ids = np.argsort(-values, axis=1, kind="stable")[:, :num_candidates]
-    found, ids = top_tokens(torch.from_numpy(values), num_candidates)
-    np.testing.assert_array_equal(ids.numpy(), expected_ids)
-    np.testing.assert_array_equal(found.numpy(), np.take_along_axis(values, expected_ids, axis=1))
+    expected = np.take_along_axis(values, expected_ids, axis=1)
+    largest, ids = top_tokens(torch.from_numpy(values), num_candidates)
+    np.testing.assert_array_equal(ids, expected_ids)
+    np.testing.assert_array_equal(largest, expected)
 
 
 def test_equals_in_different_blocks_come_in_the_order_of_ids():
     values = torch.full((1, 130), -9.0)
-    values[0, [3, 70, 100]] = torch.tensor(
-        [-2.0, -2.0, -1.0]
-    )  # the block with the larger maximum has the higher ids
+    # the block with the larger maximum has the higher ids
+    values[0, [3, 70, 100]] = torch.tensor([-2.0, -2.0, -1.0])
     assert top_tokens(values, 2)[1].tolist() == [[100, 3]]
     assert top_tokens(values, 3)[1].tolist() == [[100, 3, 70]]
 
@@ -72,57 +70,43 @@ def share_of_zeros(values):
     return (values == 0.0).float().mean().item()
 
 
+SOURCE = collate_source([[5, 6], [7, 8]] * 20)
+NO_DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+
+
+def first_step(model):
+    memory, state = model.prepare(SOURCE)
+    return model.step(torch.ones(40, dtype=torch.int64), state, memory)
+
+
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-@pytest.mark.parametrize("readout_size", ["null", "20"])
-def test_the_features_of_every_decoder_are_dropped(decoder, readout_size):
-    torch.manual_seed(0)
-    settings = [
-        "model.dropout={embedding: 0, encoder: 0, readout: 0.5}",
-        f"model.decoder.name={decoder}",
-    ]
-    settings.append(f"model.readout_size={readout_size}")
-    model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
-    memory, state = model.prepare(collate_source([[5, 6], [7, 8]] * 20))
-    previous = torch.ones(40, dtype=torch.int64)
-    features_BF = model.step(previous, state, memory).features_BF
-    assert share_of_zeros(features_BF) == pytest.approx(0.5, abs=0.1)
-    assert share_of_zeros(model.eval().step(previous, state, memory).features_BF) == 0.0
+@pytest.mark.parametrize("readout_size", [None, 20])
+def test_the_features_of_every_decoder_are_dropped(make_model, decoder, readout_size):
+    model = make_model(
+        decoder={"name": decoder},
+        dropout=NO_DROPOUT | {"readout": 0.5},
+        readout_size=readout_size,
+        tie_embeddings="none",
+    )
+    assert share_of_zeros(first_step(model).features_BF) == pytest.approx(0.5, abs=0.1)
+    assert share_of_zeros(first_step(model.eval()).features_BF) == 0.0
 
 
 @pytest.mark.parametrize("num_layers", [1, 2])
-def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
+def test_the_states_of_every_encoder_layer_are_dropped(make_model, num_layers):
+    encoder = make_model(
+        encoder={"hidden_size": 7, "num_layers": num_layers},
+        dropout=NO_DROPOUT | {"encoder": 0.5},
+    ).encoder
     dropped = []
-    settings = [
-        "model.dropout={embedding: 0, encoder: 0.5, readout: 0}",
-        f"model.encoder.num_layers={num_layers}",
-    ]
-    model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
-    layer = model.encoder.dropout
-    forward = model.encoder.dropout.forward
-    monkeypatch.setattr(
-        layer, "forward", lambda inputs: dropped.append(forward(inputs)) or dropped[-1]
-    )
-    values_BSM = model.encoder(collate_source([[5, 6], [7, 8]] * 20)).values_BSM
+    encoder.dropout.register_forward_hook(lambda *arguments: dropped.append(arguments))
+    assert share_of_zeros(encoder(SOURCE).values_BSM) == pytest.approx(0.5, abs=0.1)
     assert len(dropped) == num_layers
-    assert share_of_zeros(values_BSM) == pytest.approx(0.5, abs=0.1)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5])
-def test_the_fixed_vector_is_dropped_by_its_own_rate(rate):
-    torch.manual_seed(0)
-    settings = [
-        "model.dropout={embedding: 0, encoder: 0, readout: 0}",
-        "model.attention.name=fixed",
-    ]
-    options = f"model.attention.options.dropout={rate}"
-    model = build_model(
-        load_config(["base"], [*settings, options]).model, num_source_ids=9, num_target_ids=9
-    )
-    source = collate_source([[5, 6], [7, 8]] * 20)
-    ids_B = torch.ones(40, dtype=torch.int64)
-    for expected in (rate, 0.0):
-        memory, state = model.prepare(source)
-        assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(
-            expected, abs=0.1
-        )
-        model.eval()
+def test_the_fixed_vector_is_dropped_by_its_own_rate(make_model, rate):
+    attention = {"name": "fixed", "options": {"dropout": rate}}
+    model = make_model(attention=attention, dropout=NO_DROPOUT)
+    assert share_of_zeros(first_step(model).context_BM) == pytest.approx(rate, abs=0.1)
+    assert share_of_zeros(first_step(model.eval()).context_BM) == 0.0

@@ -1,5 +1,7 @@
 """Each normalizer: values by hand, and equality with the `entmax` package."""
 
+import math
+
 import entmax
 import pytest
 import torch
@@ -9,18 +11,20 @@ from seq2seq_attn.model.normalizer import entmax15, softmax, sparsemax
 ALL = torch.ones(1, 3, dtype=torch.bool)
 
 
-def test_values_by_hand():
-    scores = torch.tensor([[1.0, 0.5, -1.0]], dtype=torch.float64)
-    # support {1, 0.5}: tau = (1.5 - 1) / 2
-    torch.testing.assert_close(
-        sparsemax.weights(scores, ALL), torch.tensor([[0.75, 0.25, 0.0]]).double()
-    )
-    expected = torch.tensor([[1.0, 0.5, -1.0]]).double().exp()
-    torch.testing.assert_close(softmax.weights(scores, ALL), expected / expected.sum())
-    # two scores at distance d: p = (1/2 + d sqrt(8 - d^2) / 8, ...), here d = 1
-    two = entmax15.weights(torch.tensor([[1.0, 0.0]], dtype=torch.float64), ALL[:, :2])
-    half = 7.0**0.5 / 8.0
-    torch.testing.assert_close(two, torch.tensor([[0.5 + half, 0.5 - half]], dtype=torch.float64))
+@pytest.mark.parametrize(
+    ("normalizer", "scores", "expected"),
+    [
+        (softmax, [0.0, math.log(2.0), math.log(5.0)], [1 / 8, 2 / 8, 5 / 8]),
+        # support {1, 0.5}: tau = (1.5 - 1) / 2
+        (sparsemax, [1.0, 0.5, -1.0], [0.75, 0.25, 0.0]),
+        # two scores at distance d: p = (1/2 + d sqrt(8 - d^2) / 8, ...), here d = 1
+        (entmax15, [1.0, 0.0, -9.0], [0.5 + 7.0**0.5 / 8.0, 0.5 - 7.0**0.5 / 8.0, 0.0]),
+    ],
+    ids=["softmax", "sparsemax", "entmax15"],
+)
+def test_values_by_hand(normalizer, scores, expected):
+    weights = normalizer.weights(torch.tensor([scores], dtype=torch.float64), ALL)
+    torch.testing.assert_close(weights, torch.tensor([expected], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("normalizer", [sparsemax.weights, entmax15.weights])
@@ -35,16 +39,15 @@ def test_a_score_on_the_threshold_has_no_gradient(normalizer):
     assert gradient.tolist() == [[0.0, 0.0, 0.0]]
 
 
-@pytest.mark.parametrize("name", ["sparsemax", "entmax15"])
-def test_equals_the_entmax_package(name):
-    ours = {"sparsemax": sparsemax.weights, "entmax15": entmax15.weights}[name]
+@pytest.mark.parametrize(
+    ("normalizer", "theirs"), [(sparsemax, entmax.sparsemax), (entmax15, entmax.entmax15)]
+)
+def test_equals_the_entmax_package(normalizer, theirs):
     scores = (3.0 * torch.randn(50, 17, dtype=torch.float64)).requires_grad_()
     upstream = torch.randn(50, 17, dtype=torch.float64)
-    mask = torch.ones(50, 17, dtype=torch.bool)
-    found = ours(scores, mask)
-    expected = getattr(entmax, name)(scores, dim=1)
-    torch.testing.assert_close(found, expected)
-    gradients = [
-        torch.autograd.grad((weights * upstream).sum(), scores)[0] for weights in (found, expected)
-    ]
-    torch.testing.assert_close(gradients[0], gradients[1])
+    weights = normalizer.weights(scores, torch.ones(50, 17, dtype=torch.bool))
+    expected = theirs(scores, dim=1)
+    torch.testing.assert_close(weights, expected)
+    [gradient] = torch.autograd.grad(weights, scores, upstream)
+    [expected_gradient] = torch.autograd.grad(expected, scores, upstream)
+    torch.testing.assert_close(gradient, expected_gradient)
