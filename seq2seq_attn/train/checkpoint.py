@@ -189,7 +189,8 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
     """Restore models, optimizer and random number generators, and return the counters. Warn if
     results will differ from those of the session that saved the state. Raises UserError: the state
     belongs to another model, or to another version of the package."""
-    tensors, values = saved.tensors, saved.values
+    tensors = saved.tensors
+    values = saved.values
     effects = {
         "num_threads": "the last bits of sums may differ; see train.num_threads",
         "precision": "results will differ; see train.precision",
@@ -232,10 +233,9 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
 def _weights(updater: Updater) -> dict[str, Tensor]:
     """Parameters and buffers by name; a tied parameter once."""
     weights: dict[str, Tensor] = {}
-    for name, parameter in updater.trained.named_parameters():
-        weights[f"model/{name}"] = parameter
-    for name, buffer in updater.trained.named_buffers():
-        weights[f"model/{name}"] = buffer
+    trained = updater.trained
+    for name, tensor in (*trained.named_parameters(), *trained.named_buffers()):
+        weights[f"model/{name}"] = tensor
     if updater.average:
         for name, average in updater.average.weights.items():
             weights[f"average/{name}"] = average
@@ -254,24 +254,15 @@ def training_tensors(updater: Updater) -> dict[str, Tensor]:
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
     """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
-    Raises UserError: the state belongs to another model."""
-    weights = _weights(updater)
-    expected = {name: tensor.shape for name, tensor in weights.items()}
-    saved = {}
+    Raises KeyError or RuntimeError: the tensors belong to another model."""
+    for name, tensor in _weights(updater).items():
+        tensor.copy_(tensors[name])
     moments: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         kind, _, key = name.partition("/")
-        if kind in ("model", "average"):
-            saved[name] = tensor.shape
-        elif kind == "optimizer":
+        if kind == "optimizer":
             number, _, key = key.partition("/")
             moments.setdefault(int(number), {})[key] = tensor
-    if saved != expected:
-        raise UserError(
-            "the saved state belongs to another model; resume with the run's own configuration"
-        )
-    for name, tensor in weights.items():
-        tensor.copy_(tensors[name])
     updater.optimizer.load_state_dict({**updater.optimizer.state_dict(), "state": moments})
 
 

@@ -121,11 +121,9 @@ class Group:
             gradients.append(parameter.grad)
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         torch.distributed.all_reduce(flat)
-        start = 0
-        for gradient in gradients:
-            end = start + gradient.numel()
-            gradient.copy_(flat[start:end].view_as(gradient))
-            start = end
+        sums = torch.split(flat, [gradient.numel() for gradient in gradients])
+        for gradient, total in zip(gradients, sums, strict=True):
+            gradient.copy_(total.view_as(gradient))
 
     def _reduce(self, values: Sequence[float], operation: Any) -> list[float]:
         if self.size == 1 or not values:
@@ -148,23 +146,18 @@ def join_group() -> Iterator[Group]:
         UserError: another process has ended inside the block.
     """
     size = os.environ.get("WORLD_SIZE", "1")
-    if not size.isascii() or not size.isdecimal() or int(size) < 1:
-        raise UsageError(
-            f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it"
-        )
-    if int(size) == 1:
+    if size == "1":
         yield ALONE
         return
-    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if missing:
-        raise UsageError(
-            f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset "
-            "WORLD_SIZE"
-        )
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
     # Gradients on GPUs go through nccl, numbers and Python objects through gloo.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    torch.distributed.init_process_group(backend, timeout=TIMEOUT)
+    try:
+        torch.distributed.init_process_group(backend, timeout=TIMEOUT)
+    except ValueError as error:
+        raise UsageError(
+            f"WORLD_SIZE={size!r}: {error}; start with torchrun, or unset WORLD_SIZE"
+        ) from None
     group = Group(torch.distributed.get_rank(), int(size), launcher)
     package_log = logging.getLogger("seq2seq_attn")
     former = package_log.level

@@ -396,15 +396,12 @@ def log_start(
 
 
 def _log_device(updater: Updater) -> None:
-    parts = [f"torch {torch.__version__}"]
-    on_device = f"on {updater.device}"
+    device = f"on {updater.device}"
     if updater.group.size > 1:
-        on_device = f"{updater.group.size} processes, {on_device}"
-    parts.append(on_device)
+        device = f"{updater.group.size} processes, {device}"
     if updater.device.type == "cpu":
-        num_threads = torch.get_num_threads()
-        parts.append(f"{num_threads} {'thread' if num_threads == 1 else 'threads'}")
-    log.info(", ".join([*parts, updater.precision]))
+        device = f"{device}, threads: {torch.get_num_threads()}"
+    log.info("torch %s, %s, %s", torch.__version__, device, updater.precision)
 
 
 def _log_audit(prepared: PreparedCorpus) -> None:

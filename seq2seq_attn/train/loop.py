@@ -201,7 +201,7 @@ class Trainer:
         began_at = time.monotonic()
         give_back_memory()  # updates and translation use blocks of different sizes
         with updater.use_average():
-            validation = self.validator.validate(updater.model)
+            validation = self.validator.validate()
             if validation is None:
                 return
             is_best = state.record_validation(validation, self.config.train)
@@ -222,7 +222,9 @@ class Trainer:
     def _leave_if_asked(self) -> None:
         """Agree with the other ranks on the clock, and leave, after saving, if a signal has asked
         any of them to, or if `torchrun` is gone. All ranks call this after the same update."""
-        state, group, stop = self.state, self.updater.group, self.stop
+        state = self.state
+        group = self.updater.group
+        stop = self.stop
         if group.is_orphaned and not stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then exiting", group.launcher)
             stop.signal_number = signal.SIGTERM

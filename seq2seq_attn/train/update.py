@@ -3,8 +3,8 @@ not finite."""
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from seq2seq_attn.runtime.device import (
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group, local_device
-from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
+from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass
 from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.reverse import ReverseModel, build_reverse
@@ -68,11 +68,9 @@ class Updater:
         group: Group = ALONE,
         objectives: Mapping[str, Objective] | None = None,
         reverse: ReverseModel | None = None,
-        build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
         """`objectives`: those that `config` names, built for this model. `reverse`: the model of
-        the other direction, if an objective needs it. `build_graphed`: turns a pass into one that
-        replays graphs; None: CUDA graphs if config and device allow."""
+        the other direction, if an objective needs it."""
         self.model = model
         self.reverse = reverse
         self.trained: nn.Module = model
@@ -92,13 +90,11 @@ class Updater:
             self._weights[REVERSE] = 1.0
         # Not with a scaler: fp16 is for GPUs without bf16, where graphs are untested.
         uses_graphs = config.cuda_graphs and device.type == "cuda" and self.scaler is None
-        if build_graphed is None and uses_graphs:
-            build_graphed = GraphedPass
-        self._graphed = build_graphed(self._run, device) if build_graphed else None
+        self.graphed = GraphedPass(self.run_pass, device) if uses_graphs else None
 
     def prepare(self, batch: Batch) -> Batch:
         """Prepare a batch ahead of time, in another thread."""
-        if self._graphed:
+        if self.graphed:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
         return batch.pin_memory() if self.device.type == "cuda" else batch
 
@@ -127,22 +123,18 @@ class Updater:
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = learning_rate
         weights = self._weights | dict(objective_weights or {})
-        with self._suggest_smaller_batches():
-            self.optimizer.zero_grad(set_to_none=self._graphed is None)
+        batch = self._config.batch
+        advice = (
+            f"try --set train.batch.size={max(1, batch.size // 2)} --set "
+            f"train.batch.accumulate={2 * batch.accumulate} (the same update from smaller pieces)"
+        )
+        with explain_memory_error(f"train.batch.size={batch.size} {batch.unit}", advice):
+            self.optimizer.zero_grad(set_to_none=self.graphed is None)
             counts = self.group.sum(self._counts(batches.batches))
             sums = self._backward(batches, teacher_forcing_ratio, list(weights.values()), counts)
             kind, gradient_norm, (loss_sum, nll_sum, *term_sums) = self._apply(update, sums)
         terms = dict(zip(weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
-
-    def _suggest_smaller_batches(self) -> AbstractContextManager[None]:
-        """Turn an out-of-memory error into one that names the settings to change."""
-        batch = self._config.batch
-        return explain_memory_error(
-            f"train.batch.size={batch.size} {batch.unit}",
-            f"try --set train.batch.size={max(1, batch.size // 2)} --set "
-            f"train.batch.accumulate={2 * batch.accumulate} (the same update from smaller pieces)",
-        )
 
     def _backward(
         self,
@@ -158,10 +150,10 @@ class Updater:
         for weight, count in zip(weights, counts, strict=True):
             factors.append(weight / max(count, 1.0))
         for batch in batches.batches:
-            if self._graphed:
-                sums += self._graphed(batch, batches.num_tokens, ratio)
+            if self.graphed:
+                sums += self.graphed(batch, batches.num_tokens, ratio)
             else:
-                sums += self._run(batch.to(self.device), batches.num_tokens, ratio, factors)
+                sums += self.run_pass(batch.to(self.device), batches.num_tokens, ratio, factors)
         return sums
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
@@ -174,7 +166,7 @@ class Updater:
             counts.append(self.reverse.count(batches))
         return counts
 
-    def _run(
+    def run_pass(
         self, batch: Batch, num_tokens: int | Tensor, ratio: float, factors: Sequence[float] = ()
     ) -> Tensor:
         """Forward and backward pass of a micro-batch; its loss sum, nll sum and term sums."""
@@ -231,9 +223,20 @@ class Updater:
         above 1e19 is not.)"""
         return bool(nn.utils.get_total_norm(self.trained.parameters()).isfinite())
 
-    def use_average(self) -> AbstractContextManager[None]:
-        """Use the average as the weights inside a block, if there is an average."""
-        return self.average.swapped_in() if self.average else nullcontext()
+    @contextmanager
+    def use_average(self) -> Iterator[None]:
+        """Use the average, if there is one, as the weights inside the block; afterwards restore the
+        weights, bit for bit."""
+        if self.average is None:
+            yield
+            return
+        weights = [weight.detach() for weight in self.trained.parameters()]
+        backup = [weight.clone() for weight in weights]
+        torch._foreach_copy_(weights, list(self.average.weights.values()))
+        try:
+            yield
+        finally:
+            torch._foreach_copy_(weights, backup)
 
     def save_best(self, run: Run, about: Mapping[str, Any], scores: Mapping[str, float]) -> None:
         """Write the weights as they are now as the best of a run, with values about them, and the
@@ -289,15 +292,11 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     parameters = _trainable(model)
     matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
     vectors = [parameter for parameter in parameters if parameter.ndim < 2]
-    groups = []
-    if matrices:
-        groups.append({"params": matrices, "weight_decay": config.weight_decay})
-    if vectors:
-        groups.append({"params": vectors, "weight_decay": 0.0})
-    optimizer_class: type[torch.optim.Adam] = {
-        "adam": torch.optim.Adam,
-        "adamw": torch.optim.AdamW,
-    }[config.name]
+    groups = [
+        {"params": matrices, "weight_decay": config.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    optimizer_class = torch.optim.AdamW if config.name == "adamw" else torch.optim.Adam
     return optimizer_class(
         groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, fused=True
     )
@@ -321,17 +320,6 @@ class WeightAverage:
         """Move the average toward the weights after the update of this index (0 = first)."""
         decay = min(self._decay, (1 + update) / (10 + update))
         torch._foreach_lerp_(list(self.weights.values()), self._model_weights, 1.0 - decay)
-
-    @contextmanager
-    def swapped_in(self) -> Iterator[None]:
-        """Use the average as the model's weights inside the block; restore the weights, bit for
-        bit, afterwards."""
-        backup = [weight.clone() for weight in self._model_weights]
-        torch._foreach_copy_(self._model_weights, list(self.weights.values()))
-        try:
-            yield
-        finally:
-            torch._foreach_copy_(self._model_weights, backup)
 
     def restart(self) -> None:
         """Begin again with the weights as they are now."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,16 +31,8 @@ _NUM_LINES_AT_ONCE = 512
 """lines translated between checks for a stop request"""
 
 
-class Hypothesis(NamedTuple):
-    """The translation of a validation sentence."""
-
-    text: str
-    is_cut: bool
-    """whether the length limit cut it"""
-
-
-Share = tuple[float, list[Hypothesis]]
-"""a rank's results: its negative log-likelihood, and its translations"""
+Hypothesis = tuple[str, bool]
+"""a translation, and whether the length limit cut it"""
 
 log = logging.getLogger(__name__)
 
@@ -84,13 +75,11 @@ class Validator:
     def __init__(
         self, prepared: PreparedCorpus, config: Config, updater: Updater, stop: StopRequest
     ) -> None:
-        """`updater`: its device, precision and group are used. `stop` is looked at between batches;
+        """`stop` is looked at between batches;
         once it is set, the validation ends early on all ranks. Raises UserError: no pairs, or a
         search that cannot translate."""
         self._config = config
-        self._device = updater.device
-        self._precision = updater.precision
-        self._group = updater.group
+        self._updater = updater
         self._stop = stop
         self._pairs = prepared.pairs(SPLIT)
         if not len(self._pairs):
@@ -104,16 +93,13 @@ class Validator:
         self._sources = [] if is_language_model else sources[:limit]
         self._references = references[:limit]
         self._bleu, self._metric = _build_measures(config, self._references)
-        validation_search = {
-            "beam_size": config.train.validation.beam_size,
-            "n_best": 1,
-        }
-        search = config.search.model_copy(update=validation_search)
+        beam_size = config.train.validation.beam_size
+        search = config.search.model_copy(update={"beam_size": beam_size, "n_best": 1})
         self._build_translator = partial(
             Translator,
             text=prepared,
             config=config.model_copy(update={"search": search}),
-            device=self._device,
+            device=updater.device,
             load_run=cache(load),
         )
         num_threads = torch.get_num_threads()
@@ -123,24 +109,24 @@ class Validator:
         if torch.get_num_threads() != num_threads:  # `load` chose the number for a smaller model
             set_threads(num_threads)
 
-    def validate(self, model: Seq2Seq) -> Validation | None:
-        """Perplexity and BLEU of the current model, which is set to evaluation mode; None if a rank
-        was asked to stop. Random number generators do not change. Each rank takes a share of the
+    def validate(self) -> Validation | None:
+        """Perplexity and BLEU of the updater's model, which is set to evaluation mode; None if a
+        rank was asked to stop. Random number generators do not change. Each rank takes a share of the
         sentences; all return the same, except that the samples are the first rank's. Raises
         UserError: memory runs out; the message names the setting to lower."""
         size = self._config.search.batch_size
         setting = f"search.batch_size={size} (in a validation)"
         with explain_memory_error(setting, f"try --set search.batch_size={max(1, size // 2)}"):
-            model.eval()  # an update begins with training mode
+            model = self._updater.model.eval()  # an update begins with training mode
             translator = self._build_translator(model)
             nll = self._nll(model)
-            share = nll, self._translate(translator)
-            shares = []
-            for rank_share in self._group.gather(None if self._stop.is_set else share):
-                if rank_share is None:
-                    return None
-                shares.append(rank_share)
-            samples = self._samples(translator) if self._group.is_first and self._sources else []
+            hypotheses = self._translate(translator)
+            group = self._updater.group
+            if any(group.gather(self._stop.is_set)):
+                return None
+            shares = group.gather((nll, hypotheses))
+            has_samples = group.is_first and self._sources
+            samples = self._samples(translator) if has_samples else []
         return self._scores(shares, samples)
 
     @torch.no_grad()
@@ -149,7 +135,7 @@ class Validator:
         EOS."""
         nll_sum = 0.0
         size = self._config.search.batch_size
-        batches = self._group.share(ordered_batches(self._pairs.target_lengths, size=size))
+        batches = self._updater.group.share(ordered_batches(self._pairs.target_lengths, size=size))
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
         # Pairs of any length are scored whole; a batch takes no more memory than search.batch_size
         # pairs of max_length.
@@ -157,20 +143,20 @@ class Validator:
             if self._stop.is_set:
                 break
             batch = self._pairs.batch(indices, with_extended=model.output.copies_source)
-            with autocast(self._precision, self._device):
-                nll_sum += batch_loss(model, batch.to(self._device)).nll_sum.item()
+            with autocast(self._updater.precision, self._updater.device):
+                nll_sum += batch_loss(model, batch.to(self._updater.device)).nll_sum.item()
         return nll_sum
 
     def _translate(self, translator: Translator) -> list[Hypothesis]:
         """The translations of this rank's share."""
-        sources = self._group.share(self._sources)
+        sources = self._updater.group.share(self._sources)
         hypotheses: list[Hypothesis] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             if self._stop.is_set:
                 break
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
             for translation in translator.translate(lines, keep_attention=False):
-                hypotheses.append(Hypothesis(translation.text, translation.is_cut))
+                hypotheses.append((translation.text, translation.is_cut))
         return hypotheses
 
     def _samples(self, translator: Translator) -> list[Sample]:
@@ -182,21 +168,27 @@ class Validator:
         translations = translator.translate([self._sources[index] for index in indices])
         samples = []
         for index, translation in zip(indices, translations, strict=True):
-            attention = translation.attention_map()
-            texts = self._sources[index], self._references[index], translation.text
-            samples.append(Sample(*texts, attention))
+            sample = Sample(
+                self._sources[index],
+                self._references[index],
+                translation.text,
+                translation.attention_map(),
+            )
+            samples.append(sample)
         return samples
 
-    def _scores(self, shares: Sequence[Share], samples: list[Sample]) -> Validation:
-        """The scores from the results of all ranks."""
+    def _scores(
+        self, shares: Sequence[tuple[float, list[Hypothesis]]], samples: list[Sample]
+    ) -> Validation:
+        """The scores from the negative log-likelihoods and hypotheses of all ranks."""
         num_tokens = int(self._pairs.target_lengths.sum()) + len(self._pairs)
         mean = sum(nll for nll, _ in shares) / num_tokens
         perplexity = math.exp(mean) if mean < 700 else math.inf
         if not self._sources:
             return Validation({"perplexity": perplexity}, "", 0, 0, [])
-        hypotheses = self._group.interleave([share for _, share in shares])
-        texts = [hypothesis.text for hypothesis in hypotheses]
-        num_cut = sum(hypothesis.is_cut for hypothesis in hypotheses)
+        hypotheses = self._updater.group.interleave([share for _, share in shares])
+        texts = [text for text, _ in hypotheses]
+        num_cut = sum(is_cut for _, is_cut in hypotheses)
         bleu = self._bleu.statistics(texts)
         scores = {"perplexity": perplexity, "bleu": bleu.score().score}
         if self._metric is not None:

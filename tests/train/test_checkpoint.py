@@ -47,15 +47,17 @@ def test_tied_parameters_are_saved_once():
     assert apart.keys() - tied.keys() == {"model/output.projection.weight"}
 
 
+SESSION = {"num_threads": 1, "precision": "fp32", "num_processes": 1}
+
+
 @pytest.mark.parametrize(
-    "values", [{}, {"num_threads": 1, "precision": "fp32", "num_processes": 1}]
+    ("num_ids", "decay", "values"),
+    [(9, 0.0, {}), (9, 0.0, SESSION), (11, 0.0, SESSION), (9, 0.5, SESSION)],
 )
-def test_a_state_of_another_model_or_version_is_refused_in_one_line(values):
-    this = updater()
-    with pytest.raises(UserError, match="belongs to another model"):
-        checkpoint.load_tensors(this, checkpoint.training_tensors(updater(num_ids=11)))
+def test_a_state_of_another_model_or_version_is_refused_in_one_line(num_ids, decay, values):
+    tensors = checkpoint.training_tensors(updater(num_ids))
     with pytest.raises(UserError, match=r"^this version cannot resume .*$"):
-        checkpoint.restore_training(Saved(checkpoint.training_tensors(this), values, ""), this)
+        checkpoint.restore_training(Saved(tensors, values, ""), updater(decay=decay))
 
 
 @pytest.mark.parametrize(

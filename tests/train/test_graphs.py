@@ -85,10 +85,9 @@ def test_an_updater_that_replays_makes_the_same_updates():
     ) -> tuple[list[float], dict[str, torch.Tensor]]:
         torch.manual_seed(1)
         model = build_model(config.model, num_source_ids=19, num_target_ids=19)
-        build_graphed = Replaying if is_graphed else None
-        updater = Updater(
-            model, config.train, device=CPU, precision="fp32", build_graphed=build_graphed
-        )
+        updater = Updater(model, config.train, device=CPU, precision="fp32")
+        if is_graphed:
+            updater.graphed = Replaying(updater.run_pass, CPU)
         options = {"learning_rate": 0.01, "teacher_forcing_ratio": 1.0}
         losses = []
         for number in range(4):

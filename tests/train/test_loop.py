@@ -20,7 +20,6 @@ from seq2seq_attn import load
 from seq2seq_attn.data import sources
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop, update
@@ -165,9 +164,9 @@ def test_a_signal_during_a_validation_leaves_it_to_the_resume(
 ):
     validate = Validator.validate
 
-    def validate_after_signal(self: Validator, model: Seq2Seq) -> Validation | None:
+    def validate_after_signal(self: Validator) -> Validation | None:
         os.kill(os.getpid(), signal.SIGTERM)
-        return validate(self, model)
+        return validate(self)
 
     config = toy_config("train.checkpoint_every_updates=1000")
     run = Run(tmp_path / "stopped")
@@ -250,7 +249,10 @@ def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch)
 
 def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, tmp_path, whole):
     run = Run(tmp_path / "run")
-    message = r"3 updates in a row.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
+    message = (
+        r"3 updates in a row.* training pairs \d+, .* and 8 more\. "
+        r".*\(update 4\).*learning_rate=0\.0005"
+    )
     with pytest.MonkeyPatch.context() as patch:
         break_losses(patch, lambda number: number >= 5)
         with pytest.raises(UserError, match=message):

@@ -21,7 +21,7 @@ from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import load_tensors, training_tensors
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loss import BatchLoss, batch_loss, build_objectives
-from seq2seq_attn.train.update import Updater, UpdateResult, WeightAverage, build_optimizer
+from seq2seq_attn.train.update import Updater, UpdateResult, build_optimizer
 
 CPU = torch.device("cpu")
 NUM_IDS = 19
@@ -210,16 +210,13 @@ def test_the_average_starts_fast():
 
 
 def test_the_average_swaps_bit_for_bit():
-    model = nn.Linear(2, 3)
-    average = WeightAverage(model, decay=0.99)
-    start = model.weight.detach().clone()
-    with torch.no_grad():
-        model.weight += 1.0
-    average.update(1)
-    before = model.weight.detach().clone()
-    with average.swapped_in():
-        torch.testing.assert_close(model.weight.detach(), start + (1 - 2 / 11) * (before - start))
-    assert torch.equal(model.weight, before)
+    learner = updater("train.optimizer.average_decay=0.9")
+    make(learner)
+    before = weights(learner)
+    assert learner.average is not None
+    with learner.use_average():
+        assert_equal(weights(learner), learner.average.weights)
+    assert_equal(weights(learner), before)
 
 
 def test_a_rank_without_rows_makes_the_others_first_update():

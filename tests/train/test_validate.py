@@ -35,7 +35,7 @@ def parts(toy_config) -> tuple[Any, ...]:
 def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
     """Perplexity is per target token with the end of sentence, and samples are spread over the
     split."""
-    prepared, config, _ = parts
+    prepared, config, updater = parts
     num_target_ids = len(prepared.target_vocab)
     model = build_model(
         config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=num_target_ids
@@ -43,7 +43,8 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
     with torch.no_grad():
         model.output.projection.weight.zero_()  # type: ignore[union-attr, operator]
         model.output.projection.bias.zero_()  # type: ignore[union-attr, operator]
-    validation = Validator(*parts, StopRequest()).validate(model)
+    updater.model = model
+    validation = Validator(*parts, StopRequest()).validate()
     assert validation is not None
     assert validation.scores["perplexity"] == pytest.approx(num_target_ids, rel=1e-5)
     sources, references = prepared.text("valid")
@@ -52,7 +53,7 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
     assert [(sample.source, sample.reference) for sample in validation.samples] == expected
     stop = StopRequest()
     stop.signal_number = signal.SIGINT
-    assert Validator(*parts, stop).validate(model) is None
+    assert Validator(*parts, stop).validate() is None
 
 
 def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
@@ -60,9 +61,10 @@ def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     validator = Validator(*parts, StopRequest())
+    parts[2].model = torch.nn.Identity()
     monkeypatch.setattr(Translator, "__init__", fail)
     with pytest.raises(UserError, match=r"search\.batch_size=5 .*search\.batch_size=2"):
-        validator.validate(torch.nn.Identity())  # type: ignore[arg-type]
+        validator.validate()
 
 
 @pytest.mark.parametrize(

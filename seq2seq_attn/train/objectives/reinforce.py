@@ -2,7 +2,9 @@
 (Xu et al. 2015, section 4.1; Williams 1992).
 
     L = sum_t [ - A_t log alpha_t(j_t) - lambda_e H(alpha_t) + (R_t / n_t - b_t)^2 ]
-    R_t = sum_{t' >= t} log p(y_t')      A_t = R_t - n_t b_t, constant      n_t: target tokens from t on, EOS included
+    R_t = sum_{t' >= t} log p(y_t')      A_t = R_t - n_t b_t, constant
+
+n_t is the number of target tokens from t on, EOS included.
 
 j_t is the position drawn at step t (s~ in the paper), alpha_t the weights that it was drawn from,
 b_t the attention's baseline. A_t is the advantage. The paper's reward is that of the whole

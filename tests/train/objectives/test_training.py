@@ -29,8 +29,10 @@ from tests.train.test_update import (
 )
 
 UNCLIPPED = "train.optimizer.clip_norm=null"
-ALL = "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 0.5}, entropy: {weight: 0}, "
-ALL += "agreement: {}}"
+ALL = (
+    "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 0.5}, "
+    "entropy: {weight: 0}, agreement: {}}"
+)
 
 
 def test_accumulated_micro_batches_are_one_big_batch():
