@@ -5,7 +5,6 @@ processes that tests start."""
 import gc
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
-def multi30k_dir() -> Path:
+def multi30k_dir():
     """The folder with the published Multi30k files."""
     named = os.environ.get("SEQ2SEQ_MULTI30K_DIR")
     if not named or not Path(named).is_dir():
@@ -24,7 +23,7 @@ def multi30k_dir() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _collected() -> Iterator[None]:
+def _collected():
     """Commands exempt what they load from garbage collection; here many commands share a
     process."""
     yield
@@ -32,13 +31,13 @@ def _collected() -> Iterator[None]:
 
 
 @pytest.fixture
-def in_tmp_path(tmp_path, monkeypatch) -> None:
+def in_tmp_path(tmp_path, monkeypatch):
     """The current folder is an empty one."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def heard_signals() -> Iterator[None]:
+def heard_signals():
     """SIGHUP ends processes by default, also under `nohup`, which ignores it."""
     former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
@@ -56,7 +55,7 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def toy_corpus(tmp_path_factory) -> Path:
+def toy_corpus(tmp_path_factory):
     """A folder with train, valid and test files, de and en; what is prepared from them lands there
     too."""
     from tests.train.conftest import write_toy_corpus
@@ -71,7 +70,7 @@ def figures(monkeypatch):
     """The matplotlib figures that were saved, to look into."""
     from matplotlib.figure import Figure
 
-    saved: list[Figure] = []
+    saved = []
     save = Figure.savefig
     monkeypatch.setattr(
         Figure,

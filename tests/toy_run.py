@@ -2,13 +2,12 @@
 translate with."""
 
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import torch
 
-from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
@@ -32,9 +31,7 @@ TARGET = [
 ]
 
 
-def toy_config(
-    *, tokenizer: str = "sentencepiece", attention: str = "additive", **data: Any
-) -> Config:
+def toy_config(*, tokenizer="sentencepiece", attention="additive", **data):
     return config_from_dict(
         {
             "name": "toy",
@@ -55,7 +52,7 @@ def toy_config(
     )
 
 
-def toy_corpus(config: Config) -> PreparedCorpus:
+def toy_corpus(config):
     """Tokenizers and vocabularies of the sentences above; without the files of a prepared
     corpus."""
     source_tokenizer, target_tokenizer = build_tokenizers(SOURCE, TARGET, config.data)
@@ -73,9 +70,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
     return cast(PreparedCorpus, corpus)
 
 
-def make_toy_run(
-    path: Path, config: Config | None = None, *, seed: int = 4, is_reverse: bool = False
-) -> Run:
+def make_toy_run(path, config=None, *, seed=4, is_reverse=False):
     """Write a finished run; its model ends sentences after some ten tokens. It keeps the test sets
     of a configuration that names a text. `is_reverse`: from English."""
     config = config or toy_config()

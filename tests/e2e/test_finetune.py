@@ -28,7 +28,7 @@ OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Path:
+def finished(tmp_path_factory):
     """A folder with a run `old` on words, the toy corpus, and a new text with words that the run
     lacks."""
     folder = tmp_path_factory.mktemp("finetune")
@@ -61,12 +61,12 @@ def finished(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _folder(finished, tmp_path, monkeypatch) -> None:
+def _folder(finished, tmp_path, monkeypatch):
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
 
 
-def tune(*arguments: str) -> Run:
+def tune(*arguments):
     assert run([*TUNE, *arguments, "--run-dir=new"]) == 0
     return Run("new")
 
@@ -113,7 +113,7 @@ def test_text_that_a_run_mixed_in_is_not_inherited(name, tmp_path):
     assert load_config([str(tuned), name]).data.mix == 0
 
 
-def num_denied(notes: list[str]) -> int:
+def num_denied(notes):
     """The pairs that were drawn, but have a sentence of the validation or test set."""
     return sum(int(note.split("pairs; ")[1].split()[0]) for note in notes if "data.mix" in note)
 

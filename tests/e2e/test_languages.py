@@ -65,7 +65,7 @@ EXPECTED = (
 def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     source, target = ("en", code) if is_target else (code, "en")
-    lines: list[str] = LANGUAGES[code]["lines"]
+    lines = LANGUAGES[code]["lines"]
     for language, text in ((code, lines), ("en", ENGLISH)):
         Path(f"text.{language}").write_text("\n".join(text) + "\n", encoding="utf-8")
     splits = [f"--{split}=text" for split in ("train", "valid", "test")]
@@ -116,7 +116,7 @@ def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypa
 
 @pytest.mark.parametrize("code", CASES)
 def test_a_perfect_translation_is_perfect_and_another_is_not(code):
-    lines: list[str] = LANGUAGES[code]["lines"]
+    lines = LANGUAGES[code]["lines"]
     other = [line[: len(line) // 2] for line in lines]
     scored = score_sets(
         [EvaluationSet("test", ENGLISH, lines)],

@@ -5,8 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,7 +12,7 @@ import torch
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
 from tests.train.conftest import toy_settings
-from tests.train.runs import events
+from tests.train.runs import assert_same_tensors, events
 from tests.waiting import wait_for
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -22,9 +20,7 @@ NO_DROPOUT = tuple(f"model.dropout.{place}=0" for place in ("embedding", "encode
 LIMIT_S = 240
 
 
-def command(
-    corpus: Path, run: Path, *settings: str, num_processes: int, options: tuple[str, ...] = ()
-) -> list[str]:
+def command(corpus, run, *settings, num_processes, options=()):
     launcher = TORCHRUN if num_processes == 2 else []
     overrides = [
         part for setting in [*toy_settings(corpus), *settings] for part in ("--set", setting)
@@ -33,14 +29,14 @@ def command(
     return [sys.executable, *launcher, *train, *overrides, *options]
 
 
-def train(*args: Any, **kwargs: Any) -> Run:
+def train(*args, **kwargs):
     done = subprocess.run(command(*args, **kwargs), capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{args[1]}\n"
     return Run(args[1])
 
 
-def flat_events(run: Run, event: str) -> list[dict[str, Any]]:
+def flat_events(run, event):
     """With objectives beside the other values."""
     return [{**line.pop("objectives", {}), **line} for line in events(run, event)]
 
@@ -52,24 +48,25 @@ def test_two_processes_train_and_validate_as_one_does(toy_corpus, tmp_path):
         "train.batch.size=53",
         "train.batch.accumulate=2",
         "train.max_epochs=2",
+        "train.log_every_updates=1",
+        "train.optimizer.average_decay=0.9",
+        "train.objectives={coverage: {}, fertility: {weight: 0.5}, agreement: {}}",
     )
-    settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
-    settings += ("train.objectives={coverage: {}, fertility: {weight: 0.5}, agreement: {}}",)
     one = train(toy_corpus, tmp_path / "one", *settings, num_processes=1)
     two = train(toy_corpus, tmp_path / "two", *settings, num_processes=2)
     assert len(flat_events(two, "train")) == 4
     assert {"coverage", "fertility", "agreement", "reverse"} <= flat_events(two, "train")[0].keys()
     for event in ("train", "validation"):
         for found, expected in zip(flat_events(two, event), flat_events(one, event), strict=True):
-            close = {
-                k: pytest.approx(v, rel=1e-4, abs=1e-6) if isinstance(v, float) else v
-                for k, v in expected.items()
-            }
-            assert found == close
-    for found_run, expected_run in ((two, one), (two.reverse, one.reverse)):
-        found_best, expected_best = found_run.load_best().tensors, expected_run.load_best().tensors
-        for name, tensor in expected_best.items():
-            torch.testing.assert_close(found_best[name], tensor, rtol=1e-3, atol=1e-5)
+            assert found.keys() == expected.keys()
+            for name, value in expected.items():
+                is_number = isinstance(value, float)
+                close = pytest.approx(value, rel=1e-4, abs=1e-6) if is_number else value
+                assert found[name] == close, name
+    for found, expected in ((two, one), (two.reverse, one.reverse)):
+        torch.testing.assert_close(
+            found.load_best().tensors, expected.load_best().tensors, rtol=1e-3, atol=1e-5
+        )
 
 
 @pytest.mark.slow
@@ -92,10 +89,8 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(toy_co
     assert "continue with --resume" in log, log
     assert 0 < read_tensors(stopped.state_path).values["state"]["update"] < 250
     train(toy_corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
-    expected, found = (read_tensors(run.state_path).tensors for run in (whole, stopped))
-    assert expected.keys() == found.keys()
-    assert "rng/1/torch" in found
-    assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
+    assert_same_tensors(stopped, whole)
+    assert "rng/1/torch" in read_tensors(stopped.state_path).tensors
     assert events(stopped, "validation") == events(whole, "validation")
 
 

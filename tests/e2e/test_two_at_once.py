@@ -52,7 +52,7 @@ CLOCK = re.compile(r'"(seconds|written_at|commit|is_dirty)": [^,\n]+')
 LIMIT_S = 300
 
 
-def start(name: str, output: str) -> int:
+def start(name, output):
     """Start a command in a process of its own, which has imported all that it needs. Returns its
     id."""
     if process := os.fork():
@@ -70,25 +70,25 @@ def start(name: str, output: str) -> int:
         os._exit(code)
 
 
-def finish(process: int) -> int:
+def finish(process):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def result(name: str, output: str) -> str:
+def result(name, output):
     """What a command has written, without what a clock or the state of a checkout says."""
-    text = Path(f"{output}.out").read_text() + (
-        Path(FILES[name]).read_text() if name in FILES else ""
-    )
+    text = Path(f"{output}.out").read_text()
+    if name in FILES:
+        text += Path(FILES[name]).read_text()
     return CLOCK.sub("", text)
 
 
-def history() -> list[tuple[str, int]]:
+def history():
     lines = map(json.loads, Run(RUN).metrics_path.read_text().splitlines())
     return [(line["event"], line["update"]) for line in lines]
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A folder with text, where the test works, and `whole` beside it, with a finished run in
     it."""
     (tmp_path / "whole").mkdir()
@@ -102,11 +102,11 @@ def folder(tmp_path, monkeypatch) -> Path:
     "pairs", [SAMPLE, pytest.param(EVERY_KIND, marks=pytest.mark.slow)], ids=["few", "all"]
 )
 def test_two_commands_at_once(folder, monkeypatch, capfd, pairs):
-    expected, random = {}, Random(1)
+    expected = {}
+    random = Random(1)
     for name in dict.fromkeys(["train", *(name for pair in pairs for name in pair)]):
-        assert (
-            run_command(COMMANDS[name]) == 0
-        )  # in this process, so that those to come have imported all
+        # in this process, so that the processes below have imported all modules
+        assert run_command(COMMANDS[name]) == 0
         Path("whole.out").write_text(capfd.readouterr().out)
         expected[name] = result(name, "whole")
     updates = history()
@@ -120,20 +120,22 @@ def test_two_commands_at_once(folder, monkeypatch, capfd, pairs):
         for place, name in enumerate(random.sample(pair, 2)):
             processes.append((name, f"{place}-{name}", start(name, f"{place}-{name}")))
             time.sleep(random.choice([0, 0.05, 0.3, 1.0]))
-        codes, trained = [], []
+        codes = []
         for name, output, process in processes:
-            codes.append(code := finish(process))
-            trained += [code == 0] if name == "train" else []
+            code = finish(process)
+            codes.append(code)
             err = Path(f"{output}.err").read_text()
-            told = f"pair {number}, {pair}, {output}: exit code {code}: {err}"
-            assert "Traceback" not in err, told
-            assert "unexpected error" not in err, told
-            assert sum(line.startswith("error: ") for line in err.splitlines()) == (code != 0), told
-            assert code or result(name, output) == expected[name], told
+            context = f"pair {number}, {pair}, {output}: exit code {code}: {err}"
+            assert "Traceback" not in err, context
+            assert "unexpected error" not in err, context
+            assert ("\n" + err).count("\nerror: ") == (code != 0), context
+            assert code or result(name, output) == expected[name], context
         assert 0 in codes, pair
-        if not trained or any(
-            trained
-        ):  # else one has emptied the run, and then met a file of the other
+        trained = [
+            code for (name, _, _), code in zip(processes, codes, strict=True) if name == "train"
+        ]
+        # A training that fails may have emptied the run before it met a file of the other command.
+        if not trained or 0 in trained:
             assert [one.text for one in load(RUN, "cpu").translate(LINES)] == translations, pair
             assert history() == updates, pair
             Run(RUN).check_files()

@@ -2,25 +2,22 @@
 second."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import load_config
 from seq2seq_attn.run import Run
 from seq2seq_attn.train.checkpoint import TrainState
 from seq2seq_attn.train.log import TrainLog
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.schedules import Schedules
 
 SOURCE = "Hund Katze Mann Frau Kind Ball Haus Baum".split()
 TARGET = "dog cat man woman child ball house tree".split()
 
-ConfigMaker = Callable[..., Config]
 
-
-def write_toy_corpus(directory: Path) -> None:
+def write_toy_corpus(directory):
     generator = random.Random(1)
     directory.mkdir(parents=True, exist_ok=True)
     for split, num_pairs in (("train", 160), ("valid", 24), ("test", 20)):
@@ -35,7 +32,7 @@ def write_toy_corpus(directory: Path) -> None:
             )
 
 
-def toy_settings(corpus: Path) -> list[str]:
+def toy_settings(corpus):
     """The overrides of a toy training, for a configuration or a command line."""
     return [
         "name=toy",
@@ -52,17 +49,27 @@ def toy_settings(corpus: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def toy_config(toy_corpus) -> ConfigMaker:
+def toy_config(toy_corpus):
     """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes
     them."""
 
-    def make(*overrides: str) -> Config:
+    def make(*overrides):
         return load_config((), [*toy_settings(toy_corpus), *overrides])
 
     return make
 
 
-def open_log(directory: Path, *, position: int | None = None, update: int = 0) -> TrainLog:
+@pytest.fixture
+def train_toy(toy_config, tmp_path):
+    """Trains by `toy_config` and its overrides, in a folder of the test."""
+
+    def train_run(*overrides, name="run", **options):
+        return train(toy_config(*overrides), run_dir=tmp_path / name, **options)
+
+    return train_run
+
+
+def open_log(directory, *, position=None, update=0):
     """The log of a new run, or of one that is resumed at this position of `metrics.jsonl`."""
     config = load_config(["quickstart"]).train
     saved_at = None if position is None else update

@@ -2,23 +2,18 @@
 at an update."""
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
 import torch
 
-from seq2seq_attn.config import Config
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run import Run
-from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.update import Updater
 
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
 
 
-def events(run: Run, kind: str | None = None) -> list[dict[str, Any]]:
+def events(run, kind=None):
     """The lines of metrics.jsonl, without what a clock says."""
     lines = []
     for text in run.metrics_path.read_text(encoding="utf-8").splitlines():
@@ -28,19 +23,19 @@ def events(run: Run, kind: str | None = None) -> list[dict[str, Any]]:
     return lines
 
 
-def logged(run: Run) -> str:
+def logged(run):
     return run.log_path.read_text(encoding="utf-8")
 
 
-def saved_state(run: Run) -> dict[str, Any]:
+def saved_state(run):
     """The counters of the saved state, without what a clock says."""
-    state: dict[str, Any] = read_tensors(run.state_path).values["state"]
+    state = read_tensors(run.state_path).values["state"]
     state.update(elapsed_s=0.0, metrics_position=0)
     state["window"]["seconds"] = 0.0
     return state
 
 
-def assert_same_tensors(run: Run, expected: Run) -> None:
+def assert_same_tensors(run, expected):
     """Bit for bit: weights, moments, averages, random generators."""
     tensors = read_tensors(run.state_path).tensors
     expected_tensors = read_tensors(expected.state_path).tensors
@@ -49,7 +44,7 @@ def assert_same_tensors(run: Run, expected: Run) -> None:
         assert torch.equal(tensor, expected_tensors[name]), name
 
 
-def assert_same_end(run: Run, expected: Run) -> None:
+def assert_same_end(run, expected):
     """Bit for bit: tensors, the best model, counters, history."""
     assert_same_tensors(run, expected)
     assert run.model_path.read_bytes() == expected.model_path.read_bytes()
@@ -57,24 +52,22 @@ def assert_same_end(run: Run, expected: Run) -> None:
     assert events(run) == events(expected)
 
 
-def assert_finite(tensors: Mapping[str, torch.Tensor]) -> None:
+def assert_finite(tensors):
     for name, tensor in tensors.items():
         assert tensor.isfinite().all(), name
 
 
 def at_update(
-    patch: pytest.MonkeyPatch,
-    number: int,
-    act: Callable[[Updater], object],
+    patch,
+    number,
+    act,
     *,
-    is_after: bool = False,
-) -> None:
+    is_after=False,
+):
     """Call `act` before the update of this number, or after it, when it is not recorded yet."""
     apply_update = Updater.apply_update
 
-    def apply(
-        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
-    ) -> UpdateResult:
+    def apply(self, batches, *, update, **settings):
         if update == number and not is_after:
             act(self)
         result = apply_update(self, batches, update=update, **settings)
@@ -89,11 +82,11 @@ class Killed(BaseException):
     """Stands for a SIGKILL: nothing may be done about it."""
 
 
-def die(updater: Updater) -> None:
+def die(updater):
     raise Killed
 
 
-def train_and_die(number: int, config: Config, **options: Any) -> None:
+def train_and_die(number, config, **options):
     """Train, and die before the update of this number is recorded: what is not on disk is lost."""
     with pytest.MonkeyPatch.context() as patch:
         at_update(patch, number, die, is_after=True)

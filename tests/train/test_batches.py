@@ -1,16 +1,14 @@
 """The batches of an epoch, from any position on, and the thread that builds them."""
 
 import threading
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from seq2seq_attn.config import BatchConfig
-from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.train.batches import UpdateBatches, built_ahead, epoch_updates, plan_epoch
+from seq2seq_attn.train.batches import built_ahead, epoch_updates, plan_epoch
 
 
 class Pairs:
@@ -18,18 +16,18 @@ class Pairs:
 
     source_lengths = target_lengths = np.arange(100, dtype=np.int64) % 7 + 1
 
-    def batch(self, indices: list[int], *, with_extended: bool = True) -> Batch:
+    def batch(self, indices, *, with_extended=True):
         sequences = [[4 + i % 5] * int(self.source_lengths[i]) for i in indices]
         return collate(sequences, sequences, indices)
 
 
-def updates(epoch: int = 0, updates_done: int = 0) -> Iterator[UpdateBatches]:
-    pairs: Any = Pairs()
+def updates(epoch=0, updates_done=0):
+    pairs = Pairs()
     plan = plan_epoch(pairs, BatchConfig(size=8, accumulate=3), seed=1, epoch=epoch)
     return epoch_updates(pairs, plan, updates_done)
 
 
-def indices(epoch: int = 0, updates_done: int = 0) -> list[list[list[int]]]:
+def indices(epoch=0, updates_done=0):
     return [
         [batch.indices_B.tolist() for batch in update.batches]
         for update in updates(epoch, updates_done)
@@ -54,9 +52,9 @@ def test_epochs_differ_and_repeat():
 
 
 def test_building_ahead_keeps_order_and_stays_within_its_limit():
-    built: list[int] = []
+    built = []
 
-    def build(item: int) -> int:
+    def build(item):
         built.append(item)
         return item * item
 
@@ -68,7 +66,7 @@ def test_building_ahead_keeps_order_and_stays_within_its_limit():
 
 
 def test_building_ahead_runs_in_one_other_thread_and_passes_errors_on():
-    def build(item: int) -> str:
+    def build(item):
         if item == 3:
             raise ValueError("pair 3 is broken")
         return threading.current_thread().name

@@ -1,8 +1,6 @@
 """The saved state: counters, tensors, generators, which model is the best, and when training
 validates and stops."""
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -20,7 +18,7 @@ from tests.toy_run import toy_config
 CPU = torch.device("cpu")
 
 
-def updater(num_ids: int = 9, *, tie: str = "none", decay: float = 0.0) -> Updater:
+def updater(num_ids=9, *, tie="none", decay=0.0):
     model = toy_config().model.model_copy(
         update={"tie_embeddings": tie, "readout_size": 12, "embedding_size": 12}
     )
@@ -29,13 +27,11 @@ def updater(num_ids: int = 9, *, tie: str = "none", decay: float = 0.0) -> Updat
     return Updater(built, config, device=CPU, precision="fp32")
 
 
-def settings(**changes: Any) -> TrainConfig:
+def settings(**changes):
     return TrainConfig.model_validate(changes)
 
 
-def validation(
-    perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0
-) -> Validation:
+def validation(perplexity, score, metric="bleu", num_cut=0):
     return Validation(
         {"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, []
     )

@@ -1,8 +1,6 @@
 """Several processes: shares, errors, generators and GPUs of the ranks. `tests/e2e/test_torchrun.py`
 starts some."""
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -31,9 +29,9 @@ def test_an_environment_that_torchrun_did_not_make(monkeypatch, size):
     "error", [UserError("not a file"), PermissionError(13, "Permission denied", "x")]
 )
 def test_an_error_of_the_first_rank_is_reported_once(monkeypatch, error):
-    sent: list[Any] = []
+    sent = []
 
-    def broadcast(held: list[Any], src: int) -> None:
+    def broadcast(held, src):
         held[:] = sent or held
         sent[:] = held
 
@@ -45,7 +43,8 @@ def test_an_error_of_the_first_rank_is_reported_once(monkeypatch, error):
 
 
 def test_every_rank_gets_its_own_generators_back():
-    tensors, drawn = {}, []
+    tensors = {}
+    drawn = []
     for rank in range(3):
         torch.manual_seed(rank)
         tensors |= rng_state(CPU, rank)

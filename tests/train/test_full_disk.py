@@ -3,9 +3,7 @@
 import logging
 import resource
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +15,7 @@ from tests.train.conftest import open_log
 
 
 @contextmanager
-def too_large(path: Path) -> Iterator[None]:
+def too_large(path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:

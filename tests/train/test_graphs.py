@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seq2seq_attn.config import load_config
-from seq2seq_attn.data.batch import Batch, collate, rounded_up
+from seq2seq_attn.data.batch import collate, rounded_up
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.graphs import GraphedPass, Recorded
@@ -22,25 +22,25 @@ class Replaying(GraphedPass):
 
     num_replays = 0
 
-    def record(self, batch: Batch, ratio: float) -> Recorded:
+    def record(self, batch, ratio):
         batch = copy.deepcopy(batch)
         num_tokens = torch.ones(())
         sums = torch.zeros(2, dtype=torch.float64)
 
-        def replay() -> None:
+        def replay():
             self.num_replays += 1
             sums.copy_(self._run(batch, num_tokens, ratio))
 
         return Recorded(replay, batch, num_tokens, sums)
 
 
-def make_batch(first: int, length: int = 2) -> Batch:
+def make_batch(first, length=2):
     ids = [first] * length
     extended = [extend([first + 10] * length, [first + 10] * length, 10), extend([first], ids, 10)]
     return collate([ids, ids[:1]], [ids, ids], [0, 1], extended=extended)
 
 
-def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:
+def run(batch, num_tokens, ratio):
     """Something that depends on all that a pass reads."""
     tensors = [
         batch.source.ids_BS,
@@ -80,9 +80,7 @@ def test_an_updater_that_replays_makes_the_same_updates():
     whole = UpdateBatches(pieces, [[0, 1]] * 3, sum(piece.num_tokens for piece in pieces))
     rounded = whole._replace(batches=[rounded_up(piece, rows=4, positions=4) for piece in pieces])
 
-    def train(
-        batches: UpdateBatches, *, is_graphed: bool
-    ) -> tuple[list[float], dict[str, torch.Tensor]]:
+    def train(batches, *, is_graphed):
         torch.manual_seed(1)
         model = build_model(config.model, num_source_ids=19, num_target_ids=19)
         updater = Updater(model, config.train, device=CPU, precision="fp32")

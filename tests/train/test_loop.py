@@ -7,11 +7,9 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from random import Random
-from typing import Any
 
 import pytest
 import torch
@@ -26,8 +24,7 @@ from seq2seq_attn.train import loop, update
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.update import Updater
-from seq2seq_attn.train.validate import Validation, Validator
+from seq2seq_attn.train.validate import Validator
 from tests.train.runs import (
     Killed,
     assert_finite,
@@ -41,7 +38,7 @@ from tests.train.runs import (
 
 
 @pytest.fixture(scope="session")
-def whole(toy_config, tmp_path_factory) -> Run:
+def whole(toy_config, tmp_path_factory):
     """A run of two epochs, which tests do not change."""
     return train(toy_config(), run_dir=tmp_path_factory.mktemp("whole") / "run")
 
@@ -59,7 +56,7 @@ def test_a_training_leaves_a_run_that_translates(toy_config, whole):
 
 
 def test_metrics_have_a_line_per_event(whole):
-    numbers: dict[str, list[int]] = {}
+    numbers = {}
     for line in events(whole):
         numbers.setdefault(line["event"], []).append(line["update"])
     assert numbers == {"train": [3, 6, 9, 12, 15, 18], "validation": [10, 20], "end": [20]}
@@ -71,7 +68,8 @@ def test_the_line_of_an_update_has_its_means_and_settings(whole):
     assert first["loss"] == pytest.approx(guess, rel=0.1)
     assert first["nll"] == pytest.approx(first["loss"])  # nothing is smoothed
     assert 0.1 < first["gradient_norm"] < 1.0
-    assert (first["learning_rate"], first["teacher_forcing_ratio"]) == (1e-3, 1.0)
+    assert first["learning_rate"] == 1e-3
+    assert first["teacher_forcing_ratio"] == 1.0
     assert first["tokens_per_s"] > 0
 
 
@@ -86,19 +84,13 @@ def test_the_line_of_a_validation_has_scores_and_samples(whole):
     assert all(sample.keys() == {"source", "reference", "hypothesis"} for sample in samples)
 
 
-def test_the_line_of_the_end_has_its_reason_and_the_best_update(whole):
-    [end] = events(whole, "end")
-    assert end["reason"] == "train.max_epochs=2 reached"
-    assert end["best_update"] in (10, 20)
-
-
-def test_the_same_seed_gives_the_same_run_and_another_one_does_not(toy_config, tmp_path, whole):
-    assert_same_end(train(toy_config(), run_dir=tmp_path / "b"), whole)
-    other = train(toy_config("seed=2"), run_dir=tmp_path / "c")
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not(train_toy, whole):
+    assert_same_end(train_toy(name="b"), whole)
+    other = train_toy("seed=2", name="c")
     assert events(other, "train") != events(whole, "train")
 
 
-def test_a_run_says_how_long_translations_may_be(toy_config, tmp_path, caplog):
+def test_a_run_says_how_long_translations_may_be(train_toy, toy_config, tmp_path, caplog):
     """The ratio comes from the training pairs unless it was chosen; a resume keeps it without a
     warning."""
     (tmp_path / "train.de").write_text("ab\n" * 16)
@@ -108,13 +100,13 @@ def test_a_run_says_how_long_translations_may_be(toy_config, tmp_path, caplog):
         f"data.data_dir={tmp_path}",
         "search.max_length_extra=0",
     ]
-    run = train(toy_config(*settings), run_dir=tmp_path / "run")
+    run = train_toy(*settings)
     assert run.config.search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
-    fixed = train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3")
+    fixed = train_toy(*settings, "search.max_length_ratio=3", name="3")
     assert fixed.config.search.max_length_ratio == 3.0
     with pytest.raises(UsageError, match=r"search\.max_length_ratio=10: .*3"):
         train(toy_config(*settings, "train.max_epochs=9"), run_dir=fixed.path, resume=True)
-    train(toy_config(*settings, "train.max_epochs=3"), run_dir=run.path, resume=True)
+    train_toy(*settings, "train.max_epochs=3", resume=True)
     assert any("train.max_epochs: 3" in message for message in caplog.messages)
     assert not any("search" in message and "session" in message for message in caplog.messages)
 
@@ -142,7 +134,7 @@ def test_killed_and_resumed_equals_never_killed(toy_config, tmp_path, precision)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
-def send(number: int) -> Callable[[Updater], None]:
+def send(number):
     return lambda updater: os.kill(os.getpid(), number)
 
 
@@ -164,7 +156,7 @@ def test_a_signal_during_a_validation_leaves_it_to_the_resume(
 ):
     validate = Validator.validate
 
-    def validate_after_signal(self: Validator) -> Validation | None:
+    def validate_after_signal(self):
         os.kill(os.getpid(), signal.SIGTERM)
         return validate(self)
 
@@ -180,27 +172,25 @@ def test_a_signal_during_a_validation_leaves_it_to_the_resume(
 
 
 def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
-    toy_config, tmp_path, monkeypatch, caplog
+    train_toy, tmp_path, monkeypatch, caplog
 ):
     launcher = os.getppid()
     monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=launcher)))
 
-    def lose_launcher(updater: Updater) -> None:
+    def lose_launcher(updater):
         monkeypatch.setattr(os, "getppid", lambda: 1)  # the process that inherits orphans
 
     at_update(monkeypatch, 3, lose_launcher)
     with pytest.raises(SystemExit, match=r"^143$"):
-        train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
+        train_toy("train.checkpoint_every_updates=1000")
     assert f"torchrun (process {launcher}) is gone" in caplog.text
     assert saved_state(Run(tmp_path / "run"))["update"] == 4
 
 
-def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
-    toy_config, tmp_path, monkeypatch
-):
+def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(train_toy, monkeypatch):
     weights, draws = [], []
 
-    def begin(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
+    def begin(model, *args, **options):
         weights.append(torch.cat([parameter.flatten() for parameter in model.parameters()]))
         draws.append(torch.rand(3).tolist())
         raise Killed
@@ -208,33 +198,33 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
     class Rank(Group):
         """One of four, which need not wait for each other here."""
 
-        def in_turn(self) -> Any:
+        def in_turn(self):
             return nullcontext()
 
     monkeypatch.setattr(update, "Updater", begin)
     for rank in range(3):
         monkeypatch.setattr(loop, "join_group", partial(nullcontext, Rank(rank, 4)))
         with pytest.raises(Killed):
-            train(toy_config(), run_dir=tmp_path / "run")
+            train_toy()
     assert all(torch.equal(one, weights[0]) for one in weights)
     assert len({tuple(drawn) for drawn in draws}) == 3
 
 
-def break_losses(patch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
+def break_losses(patch, is_bad):
     """Make the loss of a micro-batch not finite where `is_bad(number of the training
     micro-batch)`."""
     calls = iter(range(10**6))
 
-    def broken(model: Any, batch: Any, **options: Any) -> Any:
+    def broken(model, batch, **options):
         loss = batch_loss(model, batch, **options)
         return loss._replace(loss_sum=loss.loss_sum * math.nan) if is_bad(next(calls)) else loss
 
     patch.setattr(update, "batch_loss", broken)
 
 
-def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch):
+def test_a_bad_update_is_skipped_and_recorded(train_toy, monkeypatch):
     break_losses(monkeypatch, lambda number: number in (4, 5, 12))
-    run = train(toy_config("train.max_bad_updates=3"), run_dir=tmp_path / "run")
+    run = train_toy("train.max_bad_updates=3")
     bad = events(run, "bad_update")
     assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [
         (4, 1, 0),
@@ -247,7 +237,7 @@ def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch)
     assert_finite(run.load_best().tensors)
 
 
-def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, tmp_path, whole):
+def test_bad_updates_in_a_row_end_training_with_the_last_good_state(train_toy, tmp_path, whole):
     run = Run(tmp_path / "run")
     message = (
         r"3 updates in a row.* training pairs \d+, .* and 8 more\. "
@@ -256,23 +246,23 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, 
     with pytest.MonkeyPatch.context() as patch:
         break_losses(patch, lambda number: number >= 5)
         with pytest.raises(UserError, match=message):
-            train(toy_config("train.max_bad_updates=3"), run_dir=run.path)
+            train_toy("train.max_bad_updates=3")
     state = saved_state(run)
     assert (state["update"], state["num_bad"]) == (4, 0)
     assert "3 updates in a row" in logged(run)
-    assert_same_end(train(toy_config(), run_dir=run.path, resume=True), whole)
+    assert_same_end(train_toy(resume=True), whole)
 
 
-def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
+def break_weights(patch, draw):
     """Make a weight infinite or NaN: in an update, as an overflow does, or after it."""
     number = draw.randrange(19)
     value = draw.choice([math.nan, math.inf, -math.inf])
 
-    def break_one(optimizer: torch.optim.Optimizer) -> None:
+    def break_one(optimizer):
         parameter = draw.choice(draw.choice(optimizer.param_groups)["params"]).data.view(-1)
         parameter[draw.randrange(len(parameter))] = value
 
-    def break_in_step(updater: Updater) -> None:
+    def break_in_step(updater):
         updater.optimizer.register_step_post_hook(lambda *_: break_one(updater.optimizer))
 
     if draw.random() < 0.5:
@@ -310,38 +300,38 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
         shutil.rmtree(run.path)
 
 
-def test_patience_ends_training(toy_config, tmp_path):
+def test_patience_ends_training(train_toy):
     settings = (
         "train.validation={every_updates: 2, patience: 3, metric: perplexity}",
         "train.max_epochs=null",
     )
-    config = toy_config(*settings, "train.optimizer.learning_rate=3.0")  # gets worse and worse
-    run = train(config, run_dir=tmp_path / "run")
-    end, validations = events(run, "end")[0], events(run, "validation")
+    run = train_toy(*settings, "train.optimizer.learning_rate=3.0")  # gets worse and worse
+    [end] = events(run, "end")
+    validations = events(run, "validation")
     assert end["reason"].startswith("train.validation.patience=3 reached")
     assert end["update"] == end["best_update"] + 3 * 2 == validations[-1]["update"]
     assert [line["is_best"] for line in validations[-4:]] == [True, False, False, False]
     assert run.load_best().values["update"] == end["best_update"]
 
 
-def test_minutes_count_over_sessions(toy_config, tmp_path):
+def test_minutes_count_over_sessions(train_toy):
     trapezoid = "train.schedule.name=trapezoid"
-    run = train(toy_config(trapezoid, "train.max_minutes=0.000001"), run_dir=tmp_path / "run")
+    run = train_toy(trapezoid, "train.max_minutes=0.000001")
     assert trapezoid in logged(run)  # which had not fallen yet
     assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"
     assert events(run, "end")[0]["update"] == 1
     tensors, values, _ = read_tensors(run.state_path)
     values["state"]["elapsed_s"] = 3600.0
     write_tensors(run.state_path, tensors, values)
-    train(toy_config(trapezoid, "train.max_minutes=61"), run_dir=run.path, resume=True)
+    train_toy(trapezoid, "train.max_minutes=61", resume=True)
     assert re.search(r"update 3, .* about (0\.9|1\.0) minutes left", logged(run))
     last = json.loads(run.metrics_path.read_text().splitlines()[-1])
     assert last["update"] == 20
     assert 3600 < last["elapsed_s"] < 3660
 
 
-def test_rates_and_ratios_follow_their_schedules(toy_config, tmp_path):
-    config = toy_config(
+def test_rates_and_ratios_follow_their_schedules(train_toy):
+    run = train_toy(
         "train.schedule={name: plateau, factor: 0.1, patience: 0}",
         "train.optimizer.learning_rate=3.0",
         "train.validation={every_updates: 2, metric: perplexity}",
@@ -349,7 +339,6 @@ def test_rates_and_ratios_follow_their_schedules(toy_config, tmp_path):
         "train.max_epochs=1",
         "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}",
     )
-    run = train(config, run_dir=tmp_path / "run")
     worse = sum(not line["is_best"] for line in events(run, "validation")[:-1])
     assert worse > 0
     assert events(run, "train")[-1]["learning_rate"] == pytest.approx(3.0 * 0.1**worse)
@@ -357,18 +346,18 @@ def test_rates_and_ratios_follow_their_schedules(toy_config, tmp_path):
     assert ratios[:6] == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
 
 
-def test_a_resume_on_other_text_is_refused(toy_config, toy_corpus, tmp_path):
+def test_a_resume_on_other_text_is_refused(train_toy, toy_corpus, tmp_path):
     mine = shutil.copytree(toy_corpus, tmp_path / "corpus")
     own = [f"data.{split}={mine / split}" for split in ("train", "valid")]
-    run = train(toy_config(*own, "train.max_updates=2"), run_dir=tmp_path / "run")
+    run = train_toy(*own, "train.max_updates=2")
     for language, word in (("de", "Hund"), ("en", "dog")):
         with (mine / f"train.{language}").open("a") as text:
             text.write(f"{word}\n")
     with pytest.raises(UserError, match=f"{run.path}.*content hash"):
-        train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
+        train_toy(*own, "train.max_updates=4", resume=True)
 
 
-def test_a_resume_on_the_same_text_from_other_files(toy_config, tmp_path, monkeypatch):
+def test_a_resume_on_the_same_text_from_other_files(train_toy, tmp_path, monkeypatch):
     captions = [
         "data.train=null",
         "data.valid=null",
@@ -377,22 +366,22 @@ def test_a_resume_on_the_same_text_from_other_files(toy_config, tmp_path, monkey
         "data.limit={train: 40, valid: 5, test: 5}",
         f"data.data_dir={tmp_path / 'data'}",
     ]
-    run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
+    run = train_toy(*captions, "train.max_updates=1")
     monkeypatch.setattr(sources, "sha256_of", lambda path: "compressed by another program")
-    train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)
+    train_toy(*captions, "train.max_updates=2", resume=True)
     assert len({path.name for path in (tmp_path / "data" / "prepared").glob("captions-*")}) == 2
     assert events(run, "end")[-1]["update"] == 2
 
 
 @pytest.mark.parametrize("max_epochs", [2, 4])
 def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
-    toy_config, tmp_path, whole, monkeypatch, max_epochs
+    train_toy, tmp_path, whole, monkeypatch, max_epochs
 ):
     run = Run(shutil.copytree(whole.path, tmp_path / "run"))
     run.model_path.unlink()
     monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
     with pytest.raises(UserError, match=r"run/model\.safetensors"):
-        train(toy_config(f"train.max_epochs={max_epochs}"), run_dir=run.path, resume=True)
+        train_toy(f"train.max_epochs={max_epochs}", resume=True)
 
 
 @pytest.mark.parametrize(
@@ -405,29 +394,28 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
     ],
 )
 def test_a_resume_with_another_precision_threads_or_processes_says_so(
-    toy_config, tmp_path, whole, caplog, changes, warnings
+    train_toy, tmp_path, whole, caplog, changes, warnings
 ):
     run = Run(shutil.copytree(whole.path, tmp_path / "run"))
     tensors, values, _ = read_tensors(run.state_path)
     write_tensors(run.state_path, tensors, {**values, **changes})
-    train(toy_config(), run_dir=run.path, resume=True)
-    said = [message for message in caplog.messages if "before:" in message]
-    assert [message.rpartition(":")[0] for message in said] == warnings
+    train_toy(resume=True)
+    messages = [message.rpartition(":")[0] for message in caplog.messages if "before:" in message]
+    assert messages == warnings
 
 
-def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
-    config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
-    run = train(config, run_dir=tmp_path / "run")
+def test_the_averaged_weights_are_validated_and_saved(train_toy):
+    run = train_toy("train.optimizer.average_decay=0.9", "train.max_updates=4")
     tensors = read_tensors(run.state_path).tensors
-    best, name = run.load_best().tensors, "output.projection.bias"
-    assert torch.equal(best[name], tensors[f"average/{name}"])
-    assert not torch.equal(best[name], tensors[f"model/{name}"])
+    best = run.load_best().tensors["output.projection.bias"]
+    assert torch.equal(best, tensors["average/output.projection.bias"])
+    assert not torch.equal(best, tensors["model/output.projection.bias"])
 
 
-def test_cut_translations_are_warned_about_with_the_option(toy_config, tmp_path):
+def test_cut_translations_are_warned_about_with_the_option(train_toy):
     limits = ["search.max_length_ratio=0.1", "search.max_length_extra=1"]
     settings = [*limits, "data.tokenizer.lowercase=true", "train.max_epochs=1"]
-    run = train(toy_config(*settings), run_dir=tmp_path / "run")
+    run = train_toy(*settings)
     [validation] = events(run, "validation")
     [end] = events(run, "end")
     assert "case:lc" in validation["signature"]
@@ -435,22 +423,21 @@ def test_cut_translations_are_warned_about_with_the_option(toy_config, tmp_path)
     assert "--max-length-ratio" in logged(run)
 
 
-def test_a_model_that_only_guesses_is_warned_about_with_the_setting(toy_config, tmp_path):
-    guessing = toy_config("train.max_epochs=1", "train.optimizer.learning_rate=100")
-    assert "learning_rate=100" in logged(train(guessing, run_dir=tmp_path / "run"))
+def test_a_model_that_only_guesses_is_warned_about_with_the_setting(train_toy):
+    run = train_toy("train.max_epochs=1", "train.optimizer.learning_rate=100")
+    assert "learning_rate=100" in logged(run)
 
 
-def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(
-    toy_config, toy_corpus, tmp_path, caplog
-):
-    texts = [f"data.valid={toy_corpus / 'train'}", f"data.test={{same: {toy_corpus / 'train'}}}"]
-    config = toy_config(
-        *texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1"
+def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(train_toy, toy_corpus, caplog):
+    train_text = toy_corpus / "train"
+    run = train_toy(
+        f"data.valid={train_text}",
+        f"data.test={{same: {train_text}}}",
+        "data.max_length=10",
+        "train.validation.num_pairs=2",
+        "train.max_updates=1",
     )
-    num_dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
-    train(config, run_dir=tmp_path / "some")
-    assert any(
-        f"{num_dropped} " in message and "data.max_length" in message for message in caplog.messages
-    )
+    num_dropped = prepare_corpus(run.config).audit["train"]["dropped"]["over_long"]
+    assert re.search(rf"{num_dropped} .*data\.max_length", caplog.text)
     for split in ("valid", "same"):
-        assert any(message.startswith(f"{split}: 160 of 160 pairs") for message in caplog.messages)
+        assert f"{split}: 160 of 160 pairs" in caplog.text

@@ -27,7 +27,7 @@ LETTERS = "abdefgHKlMnrstu"
 
 
 @pytest.fixture(scope="module")
-def before(toy_config, tmp_path_factory) -> Run:
+def before(toy_config, tmp_path_factory):
     """The run to start from."""
     return train(
         toy_config("train.max_updates=6", "seed=5"),
@@ -36,7 +36,7 @@ def before(toy_config, tmp_path_factory) -> Run:
 
 
 @pytest.fixture
-def vectors(tmp_path) -> Path:
+def vectors(tmp_path):
     """A vector for each of some letters: the corpus is tokenized into characters."""
     path = tmp_path / "letters.vec"
     numbers = " ".join(["0.25"] * (SIZE - 1))
@@ -45,7 +45,7 @@ def vectors(tmp_path) -> Path:
     return path
 
 
-def largest_difference(run: Run, expected: Run) -> float:
+def largest_difference(run, expected):
     expected_tensors = expected.load_best().tensors
     largest = 0.0
     for name, tensor in run.load_best().tensors.items():
@@ -53,7 +53,7 @@ def largest_difference(run: Run, expected: Run) -> float:
     return largest
 
 
-def embedded(run: Run, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+def embedded(run, name):
     """The rows of the letters in an embedding, and their vectors."""
     vocab = run.source_vocab if name.startswith("encoder") else run.target_vocab
     known = [letter for letter in LETTERS if letter in vocab]
@@ -63,18 +63,16 @@ def embedded(run: Run, name: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])
-def test_training_starts_from_the_best_weights(toy_config, tmp_path, before, average_decay, caplog):
+def test_training_starts_from_the_best_weights(train_toy, before, average_decay, caplog):
     caplog.set_level(logging.INFO)
     settings = [f"train.start_from={before.path}", f"train.optimizer.average_decay={average_decay}"]
-    run = train(
-        toy_config(*settings, *HARDLY, "model.dropout.embedding=0.6"), run_dir=tmp_path / "run"
-    )
+    run = train_toy(*settings, *HARDLY, "model.dropout.embedding=0.6")
     assert largest_difference(run, before) < 1e-4
     assert f"{before.path}: " in caplog.text
 
 
 @pytest.mark.parametrize("freeze", ["true", "false"])
-def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze, caplog):
+def test_training_starts_from_word_vectors(train_toy, vectors, freeze, caplog):
     caplog.set_level(logging.INFO)
     settings = [
         f"model.embedding.source_vectors={vectors}",
@@ -82,7 +80,7 @@ def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze
         AVERAGE,
         *HARDLY,
     ]
-    run = train(toy_config(*settings), run_dir=tmp_path / "run")
+    run = train_toy(*settings)
     rows, expected = embedded(run, "encoder.embedding.weight")
     torch.testing.assert_close(rows, expected, atol=1e-4, rtol=0)
     assert torch.equal(rows, expected) is (freeze == "true")
@@ -95,39 +93,34 @@ def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze
     )
 
 
-def test_trained_word_vectors_and_lexicons_are_kept(toy_config, tmp_path, vectors):
+def test_trained_word_vectors_and_lexicons_are_kept(train_toy, tmp_path, vectors):
     settings = [
         f"model.embedding.source_vectors={vectors}",
         "model.output={name: lexicon, options: {num_entries: 3}}",
     ]
-    before = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "before")
+    before = train_toy(*settings, "train.max_updates=4", name="before")
     settings += [f"train.start_from={before.path}", *HARDLY]
     corpus = tmp_path / "corpus"  # the same letters, and other words beside one another
     write_toy_corpus(corpus)
     lines = (corpus / "train.en").read_text(encoding="utf-8").splitlines()
     (corpus / "train.en").write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
-    run = train(toy_config(*settings, f"data.train={corpus / 'train'}"), run_dir=tmp_path / "run")
+    run = train_toy(*settings, f"data.train={corpus / 'train'}")
     assert largest_difference(run, before) < 1e-4
 
 
-def test_both_models_of_an_agreement_start_from_the_other_run(toy_config, tmp_path, before, caplog):
+def test_both_models_of_an_agreement_start_from_the_other_run(train_toy, before, caplog):
     caplog.set_level(logging.INFO)
     agreement = "train.objectives={agreement: {}}"
-    both = train(toy_config(agreement, "train.max_updates=4"), run_dir=tmp_path / "both")
-    run = train(
-        toy_config(agreement, *HARDLY, f"train.start_from={both.path}"), run_dir=tmp_path / "run"
-    )
+    both = train_toy(agreement, "train.max_updates=4", name="both")
+    run = train_toy(agreement, *HARDLY, f"train.start_from={both.path}")
     assert largest_difference(run.reverse, both.reverse) < 1e-4
-    train(
-        toy_config(agreement, *HARDLY, f"train.start_from={before.path}"),
-        run_dir=tmp_path / "forward",
-    )
+    train_toy(agreement, *HARDLY, f"train.start_from={before.path}", name="forward")
     assert f"{before.path}: " in caplog.text
 
 
 @pytest.mark.parametrize("start", ["run", "vectors", "table"])
 def test_a_resumed_and_moved_run_needs_the_files_no_more(
-    toy_config, tmp_path, before, vectors, start
+    train_toy, toy_config, tmp_path, before, vectors, start
 ):
     files = [f"model.embedding.{side}_vectors={vectors}" for side in ("source", "target")]
     first = shutil.copytree(before.path, tmp_path / "before")
@@ -136,14 +129,12 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
         "vectors": [*files, "model.embedding.freeze=true"],
         "table": ["model.output={name: lexicon, options: {num_entries: 3}}", AVERAGE],
     }[start]
-    whole = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "whole")
-    train(toy_config(*settings, "train.max_updates=2"), run_dir=tmp_path / "half")
+    whole = train_toy(*settings, "train.max_updates=4", name="whole")
+    train_toy(*settings, "train.max_updates=2", name="half")
     shutil.rmtree(first)
     vectors.unlink()
     shutil.move(tmp_path / "half", tmp_path / "moved")
-    resumed = train(
-        toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True
-    )
+    resumed = train_toy(*settings, "train.max_updates=4", name="moved", resume=True)
     assert_same_tensors(resumed, whole)
     translator = load(resumed.path)
     assert len(translator.translate(["Hund"])) == 1
@@ -156,9 +147,9 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
         output = build_model(
             resumed.config.model, num_source_ids=len(probs_UK), num_target_ids=num_target_ids
         ).output
-        output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))  # type: ignore[operator]
-        assert torch.equal(output.probs_UK, probs_UK)  # type: ignore[arg-type]
-        assert torch.equal(translator.model.output.probs_UK, probs_UK)  # type: ignore[union-attr]
+        output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))
+        assert torch.equal(output.probs_UK, probs_UK)
+        assert torch.equal(translator.model.output.probs_UK, probs_UK)
 
 
 @pytest.mark.parametrize(
@@ -188,21 +179,21 @@ def test_what_does_not_fit_is_refused_before_data_is_prepared(
     assert not Path("run").exists()
 
 
-def test_a_file_that_is_no_use_leaves_no_run(toy_config, tmp_path, vectors):
+def test_a_file_that_is_no_use_leaves_no_run(train_toy, tmp_path, vectors):
     vectors.write_text("ж" + " 1" * SIZE + "\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"letters\.vec"):
-        train(toy_config(f"model.embedding.source_vectors={vectors}"), run_dir=tmp_path / "run")
+        train_toy(f"model.embedding.source_vectors={vectors}")
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
-def test_another_vocabulary_is_refused(toy_config, tmp_path, before):
+def test_another_vocabulary_is_refused(train_toy, tmp_path, before):
     write_toy_corpus(tmp_path / "corpus")
     for language in ("de", "en"):
         path = tmp_path / "corpus" / f"train.{language}"
         path.write_text(path.read_text(encoding="utf-8").replace("a", "z"), encoding="utf-8")
     settings = [f"data.train={tmp_path / 'corpus' / 'train'}", f"train.start_from={before.path}"]
     with pytest.raises(UsageError, match=rf"{re.escape(str(before.path))}"):
-        train(toy_config(*settings), run_dir=tmp_path / "run")
+        train_toy(*settings)
     assert Run(tmp_path / "run").is_empty()
 
 

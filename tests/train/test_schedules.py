@@ -50,9 +50,7 @@ def test_a_stop_more_than_a_tenth_before_the_end_cuts_a_falling_schedule(name, i
     assert [schedules.is_cut(num_updates) for num_updates in (26, 27)] == [is_cut, False]
 
 
-def ratio(
-    update: int, schedule: str, start: float = 1.0, end: float = 0.2, num_updates: int = 1000
-) -> float:
+def ratio(update, schedule, start=1.0, end=0.2, num_updates=1000):
     settings = {"schedule": schedule, "start": start, "end": end, "num_updates": num_updates}
     return teacher_forcing_ratio(update, TeacherForcingConfig.model_validate(settings))
 

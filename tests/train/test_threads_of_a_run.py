@@ -4,16 +4,14 @@ import pytest
 import torch
 
 from seq2seq_attn.model.weights import read_tensors, write_tensors
-from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.threads import USER_VARIABLES
-from seq2seq_attn.train.loop import train
 
 CHOSEN = ("train.num_threads=null", "train.max_updates=1")
 
 
 @pytest.fixture(autouse=True)
-def _machine(monkeypatch) -> None:
+def _machine(monkeypatch):
     """Four CPUs, and a user who has set no number. Numbers are noted only: threads are slow where
     tests run in parallel."""
     numbers = [4]
@@ -25,7 +23,7 @@ def _machine(monkeypatch) -> None:
     monkeypatch.setattr(threads, "num_available_cpus", lambda: 4)
 
 
-def recorded(run: Run) -> tuple[int, int]:
+def recorded(run):
     """The numbers in a run's environment and in its state."""
     return run.environment["num_threads"], read_tensors(run.state_path).values["num_threads"]
 
@@ -39,31 +37,26 @@ def recorded(run: Run) -> tuple[int, int]:
     ],  # more than this machine has: chosen again, and the model is small
 )
 def test_a_resume_has_the_threads_of_the_run_unless_the_user_sets_them(
-    toy_config, tmp_path, monkeypatch, caplog, before, variable, number
+    train_toy, monkeypatch, caplog, before, variable, number
 ):
-    run = train(toy_config(*CHOSEN), run_dir=tmp_path / "run")
+    run = train_toy(*CHOSEN)
     assert recorded(run) == (1, 1)
     tensors, values, _ = read_tensors(run.state_path)
     write_tensors(run.state_path, tensors, {**values, "num_threads": before})
     if variable:
         monkeypatch.setenv("OMP_NUM_THREADS", variable)
-    train(toy_config(*CHOSEN, "train.max_updates=2"), run_dir=run.path, resume=True)
+    train_toy(*CHOSEN, "train.max_updates=2", resume=True)
     assert recorded(run) == (1, number)
     assert any("num_threads" in message for message in caplog.messages) == (number != before)
 
 
-def test_processes_of_a_machine_share_its_cpus(toy_config, tmp_path, monkeypatch):
+def test_processes_of_a_machine_share_its_cpus(train_toy, monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    run = train(toy_config(*CHOSEN), run_dir=tmp_path / "run")
+    run = train_toy(*CHOSEN)
     assert recorded(run) == (2, 2)
 
 
-def test_a_smaller_model_that_validation_reads_does_not_change_them(toy_config, tmp_path):
-    other = train(toy_config("train.max_updates=1"), run_dir=tmp_path / "other")
+def test_a_smaller_model_that_validation_reads_does_not_change_them(train_toy):
+    other = train_toy("train.max_updates=1", name="other")
     fusion = f"search.scorers={{fusion: {{run: {other.path}, source: Hund}}}}"
-    assert recorded(
-        train(
-            toy_config("train.num_threads=2", "train.max_updates=1", fusion),
-            run_dir=tmp_path / "run",
-        )
-    ) == (2, 2)
+    assert recorded(train_toy("train.num_threads=2", "train.max_updates=1", fusion)) == (2, 2)

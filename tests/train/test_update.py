@@ -3,25 +3,22 @@ is not finite."""
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from seq2seq_attn.config import Config, OptimizerConfig, load_config
-from seq2seq_attn.data.batch import Batch, collate
+from seq2seq_attn.config import OptimizerConfig, load_config
+from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import load_tensors, training_tensors
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.loss import BatchLoss, batch_loss, build_objectives
-from seq2seq_attn.train.update import Updater, UpdateResult, build_optimizer
+from seq2seq_attn.train.loss import batch_loss, build_objectives
+from seq2seq_attn.train.update import Updater, build_optimizer
 
 CPU = torch.device("cpu")
 NUM_IDS = 19
@@ -31,7 +28,7 @@ TARGETS = [[7, 8], [9, 10, 11, 12, 13, 14, 15], [16], [17, 18, 5], [6], [8, 9, 1
 LINKS = [[(0, 0), (1, 0), (2, 1)], [(0, 6)], [], [], [(2, 0)], [(0, 0), (0, 2)]]
 
 
-def config(*overrides: str) -> Config:
+def config(*overrides):
     sizes = (
         "model.embedding_size=11",
         "model.hidden_size=13",
@@ -42,7 +39,7 @@ def config(*overrides: str) -> Config:
     return load_config((), [*sizes, *no_dropout, *overrides])
 
 
-def updater(*overrides: str, precision: Precision = "fp32", **parts: Any) -> Updater:
+def updater(*overrides, precision="fp32", **parts):
     torch.manual_seed(1)
     settings = config(*overrides)
     model = build_model(settings.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
@@ -52,18 +49,18 @@ def updater(*overrides: str, precision: Precision = "fp32", **parts: Any) -> Upd
     )
 
 
-def batch(indices: Sequence[int]) -> Batch:
+def batch(indices):
     links = [np.array(LINKS[i], dtype=np.int32).reshape(-1, 2) for i in indices]
     return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices, links)
 
 
 def make(
-    updater: Updater,
-    *rows: Sequence[int],
-    update: int = 0,
-    learning_rate: float = 0.1,
-    ratio: float = 1.0,
-) -> UpdateResult:
+    updater,
+    *rows,
+    update=0,
+    learning_rate=0.1,
+    ratio=1.0,
+):
     """An update of micro-batches with these pairs; all pairs in one, if none are named."""
     batches = [batch(indices) for indices in rows or (range(6),)]
     whole = UpdateBatches(
@@ -74,11 +71,11 @@ def make(
     )
 
 
-def weights(updater: Updater) -> dict[str, torch.Tensor]:
+def weights(updater):
     return {name: tensor.detach().clone() for name, tensor in updater.trained.named_parameters()}
 
 
-def gradients(updater: Updater) -> dict[str, torch.Tensor]:
+def gradients(updater):
     found = {}
     for name, parameter in updater.trained.named_parameters():
         if parameter.grad is not None:
@@ -86,23 +83,23 @@ def gradients(updater: Updater) -> dict[str, torch.Tensor]:
     return found
 
 
-def assert_equal(tensors: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+def assert_equal(tensors, expected):
     assert tensors.keys() == expected.keys()
     for name, tensor in tensors.items():
         assert torch.equal(tensor, expected[name]), name
 
 
-def assert_close(gradients: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+def assert_close(gradients, expected):
     for name, gradient in gradients.items():
         torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
 
 
 def changed_loss(
-    change: Callable[[BatchLoss, nn.Module], torch.Tensor],
-) -> Callable[..., BatchLoss]:
+    change,
+):
     """`batch_loss`, with another sum."""
 
-    def changed(model: Any, *args: Any, **options: Any) -> BatchLoss:
+    def changed(model, *args, **options):
         loss = batch_loss(model, *args, **options)
         return loss._replace(loss_sum=change(loss, model))
 
@@ -128,7 +125,8 @@ def test_an_update_follows_the_teacher_as_often_as_asked():
 
 
 def test_label_smoothing_changes_the_loss_and_not_the_likelihood():
-    plain, smooth = make(updater()), make(updater("train.label_smoothing=0.1"))
+    plain = make(updater())
+    smooth = make(updater("train.label_smoothing=0.1"))
     assert plain.loss_sum == pytest.approx(plain.nll_sum)
     assert smooth.nll_sum == pytest.approx(plain.nll_sum, rel=1e-6)
     assert smooth.loss_sum != pytest.approx(plain.loss_sum, rel=1e-4)
@@ -149,7 +147,7 @@ def test_weight_decay_spares_vectors(name):
 @pytest.mark.parametrize("factor", [math.nan, math.inf])
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_a_loss_that_is_not_finite_changes_nothing(monkeypatch, factor, precision):
-    factors: list[float] = []
+    factors = []
     changed = changed_loss(lambda loss, model: loss.loss_sum * (factors.pop(0) if factors else 1.0))
     monkeypatch.setattr(update_module, "batch_loss", changed)
     learner = updater("train.optimizer.average_decay=0.9", precision=precision)
@@ -175,7 +173,6 @@ def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch):
 
 def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypatch):
     learner = updater(precision="fp16")
-    assert learner.scaler is not None
     learner.scaler.load_state_dict({**learner.scaler.state_dict(), "scale": 1e30})
     before = weights(learner)
     assert make(learner).kind == "overflow"
@@ -185,12 +182,11 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypat
 
 @pytest.mark.parametrize(("scale", "kind"), [(2.0, "overflow"), (1.0, "non_finite")])
 def test_a_bad_gradient_is_the_batchs_fault_once_the_scale_is_1(monkeypatch, scale, kind):
-    def with_nan_gradient(loss: BatchLoss, model: nn.Module) -> torch.Tensor:
+    def with_nan_gradient(loss, model):
         zero = (0.0 * model.get_parameter("output.projection.bias")).sum()
         return loss.loss_sum + zero.abs().sqrt()
 
     learner = updater(precision="fp16")
-    assert learner.scaler is not None
     monkeypatch.setattr(update_module, "batch_loss", changed_loss(with_nan_gradient))
     learner.scaler.load_state_dict({**learner.scaler.state_dict(), "scale": scale})
     result = make(learner)
@@ -213,7 +209,6 @@ def test_the_average_swaps_bit_for_bit():
     learner = updater("train.optimizer.average_decay=0.9")
     make(learner)
     before = weights(learner)
-    assert learner.average is not None
     with learner.use_average():
         assert_equal(weights(learner), learner.average.weights)
     assert_equal(weights(learner), before)
@@ -223,7 +218,7 @@ def test_a_rank_without_rows_makes_the_others_first_update():
     scale = 2.0**16  # what every rank's scaler begins with
 
     class OthersHaveRows(Group):
-        def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        def sum_gradients(self, parameters):
             for parameter in parameters:
                 parameter.grad = torch.full_like(parameter, 0.001 * scale)
 
@@ -239,7 +234,8 @@ def test_a_rank_without_rows_makes_the_others_first_update():
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_follows_fp32(precision):
-    exact, rounded = updater(), updater(precision=precision)
+    exact = updater()
+    rounded = updater(precision=precision)
     for update in range(10):
         a, b = (make(learner, update=update, learning_rate=0.01) for learner in (exact, rounded))
         assert b.kind == "applied"
@@ -266,7 +262,7 @@ def test_loaded_tensors_go_on_bit_for_bit(precision):
 
 
 def test_out_of_memory_names_what_to_lower(monkeypatch):
-    def fail(*_: object, **__: object) -> Any:
+    def fail(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(update_module, "batch_loss", fail)

@@ -1,11 +1,10 @@
 """Validation: perplexity, the sample translations, and the mode of the model afterwards."""
 
-import json
+import re
 import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -19,10 +18,11 @@ from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
 from seq2seq_attn.translate.translator import Translator
+from tests.train.runs import events
 
 
 @pytest.fixture
-def parts(toy_config) -> tuple[Any, ...]:
+def parts(toy_config):
     """What a `Validator` is built from."""
     config = toy_config("train.validation.num_samples=3", "search.batch_size=5")
     model = SimpleNamespace(has_attention=True, copies_source=False)
@@ -41,11 +41,10 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
         config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=num_target_ids
     )
     with torch.no_grad():
-        model.output.projection.weight.zero_()  # type: ignore[union-attr, operator]
-        model.output.projection.bias.zero_()  # type: ignore[union-attr, operator]
+        model.output.projection.weight.zero_()
+        model.output.projection.bias.zero_()
     updater.model = model
     validation = Validator(*parts, StopRequest()).validate()
-    assert validation is not None
     assert validation.scores["perplexity"] == pytest.approx(num_target_ids, rel=1e-5)
     sources, references = prepared.text("valid")
     assert len(sources) == 24
@@ -57,7 +56,7 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
 
 
 def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
-    def fail(*args: object, **kwargs: object) -> None:
+    def fail(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     validator = Validator(*parts, StopRequest())
@@ -84,8 +83,8 @@ def test_a_search_that_cannot_translate_is_refused_before_a_run_is_written(
     assert not [*Path("runs").glob("*")]
 
 
-def test_only_the_best_translation_is_validated(toy_config, tmp_path):
-    run = train(toy_config("search.n_best=3", "train.max_updates=1"), run_dir=tmp_path / "run")
+def test_only_the_best_translation_is_validated(train_toy):
+    run = train_toy("search.n_best=3", "train.max_updates=1")
     assert "bleu" in run.load_best().values
 
 
@@ -99,18 +98,16 @@ def test_a_bleu_of_few_targets_is_warned_about(parts, monkeypatch, caplog, targe
     assert ("train.validation.metric=chrf" in caplog.text) == is_warned
 
 
-def peak_mib() -> float:
+def peak_mib():
     """The peak of this process's memory since the last call."""
     status = Path("/proc/self/status").read_text()
     Path("/proc/self/clear_refs").write_text("5")
-    return next(
-        int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")
-    )
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_line_of_a_thousand_tokens_takes_little_more_memory(toy_config, toy_corpus, tmp_path):
+def test_a_line_of_a_thousand_tokens_takes_little_more_memory(train_toy, toy_corpus, tmp_path):
     peaks = []
     for number, line in enumerate(["", "Hund" + " Hund" * 199]):
         for language in ("de", "en"):
@@ -121,16 +118,11 @@ def test_a_line_of_a_thousand_tokens_takes_little_more_memory(toy_config, toy_co
         )
         paths = (f"data.data_dir={tmp_path}", f"data.valid={tmp_path / 'valid'}")
         peak_mib()
-        run = train(
-            toy_config(*sizes, *paths, "train.max_updates=1", "train.validation.num_pairs=8"),
-            run_dir=tmp_path / f"{number}",
+        run = train_toy(
+            *sizes, *paths, "train.max_updates=1", "train.validation.num_pairs=8", name=f"{number}"
         )
         peaks.append(peak_mib())
-        last = [
-            json.loads(event)
-            for event in run.metrics_path.read_text().splitlines()
-            if "validation" in event
-        ][-1]
-        assert last["seconds"] > 0
-        assert last["samples"][0]["source"] == (line or last["samples"][0]["source"])
+        [validation] = events(run, "validation")
+        if line:
+            assert validation["samples"][0]["source"] == line
     assert peaks[1] - peaks[0] < 400

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from seq2seq_attn import load
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import swapped
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
@@ -14,9 +14,7 @@ from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.reverse import ReverseModel, reverse_config
-from seq2seq_attn.train.update import Updater
 from tests.train import test_update
-from tests.train.conftest import ConfigMaker
 from tests.train.runs import assert_same_end, events, train_and_die
 from tests.train.test_update import (
     NUM_IDS,
@@ -33,7 +31,7 @@ AGREEMENT = "train.objectives={agreement: {weight: 2}}"
 UNCLIPPED = "train.optimizer.clip_norm=null"
 
 
-def updater(*overrides: str) -> Updater:
+def updater(*overrides):
     torch.manual_seed(2)
     reverse = ReverseModel(
         build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
@@ -46,7 +44,6 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
     oracle = updater()
     pairs = batch(range(6))
     result = make(learner)
-    assert oracle.reverse is not None
     other = swapped(pairs)
     outputs = oracle.model(pairs)
     reverse_outputs = oracle.reverse.model(other)
@@ -68,7 +65,6 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
 def test_label_smoothing_acts_on_both_models():
     learner = updater()
     pairs = batch(range(6))
-    assert learner.reverse is not None
     for label_smoothing in (0.0, 0.2):
         terms = batch_loss(
             learner.model, pairs, label_smoothing=label_smoothing, reverse=learner.reverse
@@ -89,16 +85,16 @@ def test_each_model_is_clipped_by_its_own_norm():
 
 
 @pytest.fixture
-def toy(toy_config) -> ConfigMaker:
-    def make(*overrides: str) -> Config:
+def toy(toy_config):
+    def make(*overrides):
         return toy_config("train.objectives={agreement: {}}", *overrides)
 
     return make
 
 
-def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(toy, toy_config, tmp_path):
+def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(train_toy, toy, tmp_path):
     settings = "train.optimizer.average_decay=0.9", "train.max_epochs=1"
-    alone = train(toy_config(*settings), run_dir=tmp_path / "alone")
+    alone = train_toy(*settings, name="alone")
     both = train(toy(*settings, "train.objectives.agreement.weight=0"), run_dir=tmp_path / "both")
     assert both.model_path.read_bytes() == alone.model_path.read_bytes()
     lines = [

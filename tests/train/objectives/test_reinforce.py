@@ -3,19 +3,15 @@ positions."""
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from seq2seq_attn.config import ModelConfig, load_config
-from seq2seq_attn.data.batch import Batch, SourceBatch, collate
+from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loss import batch_loss
@@ -50,17 +46,17 @@ class Forced(Attention):
     """Draws given positions instead of those that the wrapped attention draws. It counts its
     steps."""
 
-    def __init__(self, drawing: Attention, positions_BT: Tensor) -> None:
+    def __init__(self, drawing, positions_BT):
         super().__init__(drawing.context_size)
         self.drawing = drawing
         self.positions_BT = positions_BT
         self.t = 0
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
+    def prepare(self, encoded, source):
         self.t = 0
         return self.drawing.prepare(encoded, source)
 
-    def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
+    def step(self, query_BH, memory, state):
         attended = self.drawing.step(query_BH, memory, state)
         chosen = torch.arange(len(query_BH)), self.positions_BT[:, self.t]
         self.t += 1
@@ -68,7 +64,7 @@ class Forced(Attention):
         return attended._replace(context_BM=memory.values_BSM[chosen], extra=draw)
 
 
-def toy_model(decoder: str) -> Seq2Seq:
+def toy_model(decoder):
     torch.manual_seed(3)
     config = ModelConfig.model_validate(
         {
@@ -86,11 +82,11 @@ def toy_model(decoder: str) -> Seq2Seq:
     return model
 
 
-def copies(number: int) -> Batch:
+def copies(number):
     return collate([SOURCE] * number, [TARGET] * number, range(number))
 
 
-def flat_gradient(loss: Tensor, model: Seq2Seq) -> Tensor:
+def flat_gradient(loss, model):
     parameters = [one for name, one in model.named_parameters() if "baseline" not in name]
     return torch.cat(
         [
@@ -100,7 +96,7 @@ def flat_gradient(loss: Tensor, model: Seq2Seq) -> Tensor:
     )
 
 
-def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
+def forced_losses(model):
     """Of each sequence of positions: its probability, log p(target), and the gradient that training
     follows."""
     all_positions = list(itertools.product(range(NUM_POSITIONS), repeat=NUM_STEPS))
@@ -119,7 +115,7 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
         probs.append(outputs.extra.log_prob_B.sum().exp())
         rewards.append(-loss)
         gradients.append(flat_gradient(loss + term, model))
-    assert sum(probs).item() == pytest.approx(1.0)  # type: ignore[union-attr]
+    assert sum(probs).item() == pytest.approx(1.0)
     return torch.stack(probs), torch.stack(rewards), gradients
 
 

@@ -2,15 +2,13 @@
 resume."""
 
 import copy
-from collections.abc import Callable
 
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import load_config
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.run import Run
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
@@ -41,10 +39,8 @@ def test_accumulated_micro_batches_are_one_big_batch():
         build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     )
     together, apart = (updater(ALL, UNCLIPPED, reverse=copy.deepcopy(reverse)) for _ in range(2))
-    one, several = (
-        make(together),
-        make(apart, [0, 5], [2, 3], [1, 4]),
-    )  # the one in the middle has no link
+    one = make(together)
+    several = make(apart, [0, 5], [2, 3], [1, 4])  # the pairs in the middle have no link
     assert several.num_tokens == one.num_tokens == sum(len(target) + 1 for target in TARGETS)
     assert several.loss_sum == pytest.approx(one.loss_sum, rel=1e-5)
     assert several.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-5)
@@ -100,19 +96,19 @@ def test_an_objective_without_terms_adds_nothing():
 
 
 @pytest.fixture
-def guided_config(toy_config, toy_corpus, tmp_path) -> Callable[..., Config]:
+def guided_config(toy_config, toy_corpus, tmp_path):
     lengths = [len(line.split()) for line in (toy_corpus / "train.de").read_text().splitlines()]
     path = tmp_path / "train.links"
     path.write_text("".join(" ".join(f"{i}-{n - 1 - i}" for i in range(n)) + "\n" for n in lengths))
 
-    def make(*overrides: str) -> Config:
+    def make(*overrides):
         objectives = "train.objectives={guided: {}, entropy: {weight: 0.1}}"
         return toy_config(objectives, f"data.links={path}", f"data.data_dir={tmp_path}", *overrides)
 
     return make
 
 
-def means(run: Run) -> list[dict[str, float]]:
+def means(run):
     return [line["objectives"] for line in events(run, "train")]
 
 
@@ -130,13 +126,12 @@ def test_means_are_on_record_and_fall(guided_config, tmp_path):
     assert curve == pytest.approx([one["guided"] for one in recorded])
 
 
-def test_before_its_start_an_objective_changes_nothing(toy_config, tmp_path):
+def test_before_its_start_an_objective_changes_nothing(train_toy):
     late = "train.objectives={coverage: {weight: 5, start: 0.5}}"
-    one_epoch = [toy_config("train.max_epochs=1", *own) for own in ((), (late,))]
-    plain, changed = (
-        train(config, run_dir=tmp_path / f"run{n}") for n, config in enumerate(one_epoch)
-    )
-    losses, other = ([line["loss"] for line in events(run, "train")] for run in (plain, changed))
+    plain = train_toy("train.max_epochs=1", name="plain")
+    changed = train_toy("train.max_epochs=1", late)
+    losses = [line["loss"] for line in events(plain, "train")]
+    other = [line["loss"] for line in events(changed, "train")]
     assert other[0] == losses[0]  # up to update 3 of 10
     assert other[2] != losses[2]
     assert len(means(changed)) == len(losses) == 3
