@@ -73,7 +73,7 @@ def test_a_run_directory(trained, num_flips, caplog):
         tensors, values, _ = read_tensors(run.state_path)
         used = [settings, values, run.environment, run.load_best().values]
         used += [(one.text, one.score) for one in translations]
-        used += [(name, tensor.tolist()) for name, tensor in tensors.items()]
+        used.append({name: tensor.tolist() for name, tensor in tensors.items()})
         used.append(newest_run(run.path.parent).finished_at())
         for record in caplog.records:
             if record.levelno >= logging.WARNING:

@@ -11,10 +11,11 @@ from seq2seq_attn import train_model
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
+from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.train.runs import assert_same_tensors
 
 NEW = [
     ("Hund Vogel", "bird dog"),
@@ -24,6 +25,7 @@ NEW = [
 ] * 5
 NUM_NEW = len(NEW)
 TUNE = ["train", "--from=old", "--train=new.tsv", "--valid=corpus/valid", "--test=corpus/test"]
+OLD_TRAIN = ["train", "-c", "old/config.yaml"]
 OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
 
 
@@ -39,24 +41,13 @@ def finished(tmp_path_factory):
             *toy_settings(Path("corpus")),
             "data.data_dir=data",
             "data.tokenizer.name=spaces",
+            "train.max_updates=6",
+            "train.max_epochs=1",
+            "data.limit.train=100",
         ]
-        settings += ["train.max_updates=6", "train.max_epochs=1", "data.limit.train=100"]
-        assert (
-            run(
-                [
-                    "train",
-                    "-c",
-                    "base",
-                    "--run-dir=old",
-                    *(f"--set={setting}" for setting in settings),
-                ]
-            )
-            == 0
-        )
-    (folder / "new.tsv").write_text(
-        "de\ten\n" + "".join(f"{source}\t{target}\n" for source, target in NEW),
-        encoding="utf-8",
-    )
+        train(load_config(["base"], settings), run_dir=Path("old"))
+    rows = ["de\ten", *(f"{source}\t{target}" for source, target in NEW)]
+    (folder / "new.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     return folder
 
 
@@ -72,15 +63,15 @@ def tune(*arguments):
 
 
 def test_a_run_is_tuned_with_its_vocabulary(capsys):
-    new, old = tune("--set=train.max_epochs=2"), Run("old")
+    new = tune("--set=train.max_epochs=2")
+    old = Run("old")
     err = capsys.readouterr().err
     assert (new.source_vocab, new.target_vocab) == (old.source_vocab, old.target_vocab)
     for side in ("source", "target"):
-        assert (
-            f"{side}: 15 of 35 tokens" in err
-        )  # Vogel twice and Maus, or bird and mouse, in each of 5
-    config, before = new.config, old.config
-    assert config.model == before.model
+        # Vogel twice and Maus, or bird and mouse, in each of 5
+        assert f"{side}: 15 of 35 tokens" in err
+    config = new.config
+    assert config.model == old.config.model
     assert config.train.max_updates is None
     assert config.data.limit.train is None
     assert config.train.schedule.name == "cosine"
@@ -119,16 +110,9 @@ def num_denied(notes):
 
 
 def test_a_language_model_can_mix_in_old_target_text(capsys):
-    arguments = [
-        "-c",
-        "old/config.yaml",
-        "-c",
-        "language-model",
-        "--set=data.vocab_from=old",
-        "--set=data.mix=1",
-    ]
-    assert run(["prepare", *arguments, "--train=corpus/valid.en", "--valid=corpus/test.en"]) == 0
-    assert "data.mix=1: " in capsys.readouterr().out
+    arguments = ["-c", "language-model", "--set=data.mix=1"]
+    text = ["--train=corpus/valid.en", "--valid=corpus/test.en"]
+    assert "data.mix=1: " in "\n".join(outputs(capsys, *OLD, *arguments, *text))
 
 
 def test_a_resume_needs_the_old_run_no_more():
@@ -137,21 +121,18 @@ def test_a_resume_needs_the_old_run_no_more():
         "--set=train.batch.size=4",
         "--set=train.schedule.name=constant",
     ]
-    whole = read_tensors(tune(*settings, "--set=train.max_updates=4").state_path).tensors
-    shutil.rmtree("new")
+    tune(*settings, "--set=train.max_updates=4")
+    shutil.move("new", "whole")
     tune(*settings, "--set=train.max_updates=2")
     shutil.move("old", "elsewhere")
     shutil.move("new", "moved")
     assert run(["train", "--resume", "--run-dir=moved", "--set=train.max_updates=4"]) == 0
-    resumed = read_tensors(Run("moved").state_path).tensors
-    assert all(tensor.equal(resumed[name]) for name, tensor in whole.items())
+    assert_same_tensors(Run("moved"), Run("whole"))
 
 
 def test_a_run_whose_text_is_mixed_in_is_not_overwritten(capsys):
-    message = "data.mix=1"
-    assert_fails(
-        capsys, *TUNE, "--set=data.mix=1", "--run-dir=./old", "--overwrite", code=2, message=message
-    )
+    overwrite = ["--set=data.mix=1", "--run-dir=./old", "--overwrite"]
+    assert_fails(capsys, *TUNE, *overwrite, code=2, message="data.mix=1")
 
 
 def test_a_changed_old_text_is_not_mixed(capsys):
@@ -172,19 +153,10 @@ def test_a_changed_old_text_is_not_mixed(capsys):
         ([*TUNE, "--set=data.vocab.min_frequency=2"], "data.vocab"),
         ([*TUNE, "--set=data.mix=-1"], "data.mix"),
         ([*TUNE, "--set=data.mix=1", "--set=data.links=corpus/train.de"], "data.links"),
-        (["train", "-c", "old/config.yaml", "--set=data.mix=1"], "data.vocab_from"),
+        ([*OLD_TRAIN, "--set=data.mix=1"], "data.vocab_from"),
         ([*OLD, "--set=data.tokenizer.name=characters"], "data.tokenizer"),
         ([*OLD, "--set=data.source_language=en", "--set=data.target_language=de"], "data.sources"),
-        (
-            [
-                "train",
-                "-c",
-                "old/config.yaml",
-                "--set=train.start_from=old",
-                "--set=data.limit.train=9",
-            ],
-            "data.vocab_from=old",
-        ),
+        ([*OLD_TRAIN, "--set=train.start_from=old", "--set=data.limit.train=9"], "vocab_from=old"),
     ],
 )
 def test_wrong_uses(arguments, message, capsys):

@@ -27,15 +27,7 @@ def installed(tmp_path_factory):
             shutil.copytree(source, checkout / name, ignore=ignore)
         else:
             shutil.copy(source, checkout / name)
-    build = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--outdir",
-        str(folder / "dist"),
-        str(checkout),
-    ]
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", checkout]
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.rmtree(checkout)
@@ -50,17 +42,13 @@ def installed(tmp_path_factory):
 
 
 def test_quickstart_in_an_empty_folder(installed, tmp_path):
-    small = ["data.limit={train: 60, valid: 5, test: 5}", "train.max_updates=2"]
-    settings = [part for setting in small for part in ("--set", setting)]
+    settings = ["--set=data.limit={train: 60, valid: 5, test: 5}", "--set=train.max_updates=2"]
     run = [installed, "train", "-c", "quickstart", *settings, "--run-dir", "run"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "model.safetensors").exists()
-    where = [
-        installed.with_name("python"),
-        "-c",
-        "import seq2seq_attn; print(seq2seq_attn.__file__)",
-    ]
+    script = "import seq2seq_attn; print(seq2seq_attn.__file__)"
+    where = [installed.with_name("python"), "-c", script]
     assert str(ROOT) not in subprocess.check_output(where, cwd=tmp_path, text=True), "not the wheel"
     translate = [installed, "translate", "--run", "run", "Der Hund schläft."]
     assert subprocess.check_output(translate, cwd=tmp_path, text=True).count("\n") == 1

@@ -14,7 +14,8 @@ class Machine:
     """Files of a system with four CPUs, of which this process may use the first three."""
 
     def __init__(self, folder):
-        self.proc, self.cgroups = folder / "proc", folder / "cgroups"
+        self.proc = folder / "proc"
+        self.cgroups = folder / "cgroups"
         self.now_s = self.own_s = 100.0
         self.busy_s = [0.0] * 4
 

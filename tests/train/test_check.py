@@ -16,24 +16,15 @@ from tests.cli.command_line import assert_fails
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
-FILES = [
-    "data.corpus=files",
-    "data.train=a",
-    "data.valid=b",
-    "data.target_language=en",
-    "data.extra=[]",
-]
-
-
+FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.extra=[]"]
 ATTENTION_SIZE = "model.attention.options.attention_size"
 WRONG = [
     (["model.attention.name=aditive"], "did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
-    *(
-        ([f"{ATTENTION_SIZE}={value}"], f"{ATTENTION_SIZE}=")
-        for value in ("0", "1.5", "true", ".nan", "[8]")
-    ),
+    ([f"{ATTENTION_SIZE}=0"], f"{ATTENTION_SIZE}="),
+    ([f"{ATTENTION_SIZE}=true"], f"{ATTENTION_SIZE}="),
+    ([f"{ATTENTION_SIZE}=[8]"], f"{ATTENTION_SIZE}="),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0:"),
     (["model.attention.name=dot"], "model.hidden_size"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
@@ -47,7 +38,6 @@ WRONG = [
     (["train.device=cuda:99"], "device 'cuda:99'"),
     (["train.max_epochs=null"], "train.schedule.name='cosine'"),
     (["train.objectives={gided: {}}"], "did you mean 'guided'?"),
-    (["train.objectives={guided: {wait: 1}}"], "train.objectives.guided.wait"),
     (["train.objectives.guided.weight=-1"], "train.objectives.guided.weight=-1:"),
     (["train.objectives={coverage: {options: {a: 1}}}"], "train.objectives.coverage.options.a"),
     (["train.objectives.guided=3"], "train.objectives.guided=3"),

@@ -18,7 +18,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import write_toy_corpus
-from tests.train.runs import assert_same_tensors
+from tests.train.runs import assert_same_tensors, logged
 
 HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
 AVERAGE = "train.optimizer.average_decay=0.9"
@@ -29,10 +29,8 @@ LETTERS = "abdefgHKlMnrstu"
 @pytest.fixture(scope="module")
 def before(toy_config, tmp_path_factory):
     """The run to start from."""
-    return train(
-        toy_config("train.max_updates=6", "seed=5"),
-        run_dir=tmp_path_factory.mktemp("start") / "before",
-    )
+    config = toy_config("train.max_updates=6", "seed=5")
+    return train(config, run_dir=tmp_path_factory.mktemp("start") / "before")
 
 
 @pytest.fixture
@@ -47,10 +45,8 @@ def vectors(tmp_path):
 
 def largest_difference(run, expected):
     expected_tensors = expected.load_best().tensors
-    largest = 0.0
-    for name, tensor in run.load_best().tensors.items():
-        largest = max(largest, (tensor - expected_tensors[name]).abs().max().item())
-    return largest
+    tensors = run.load_best().tensors
+    return max((tensors[name] - expected_tensors[name]).abs().max().item() for name in tensors)
 
 
 def embedded(run, name):
@@ -87,10 +83,7 @@ def test_training_starts_from_word_vectors(train_toy, vectors, freeze, caplog):
     types = run.source_vocab.tokens[4:]
     number = sum(letter.lower() in LETTERS.lower() for letter in types)
     assert f"vectors for {number} of {len(types)} source types" in caplog.text
-    assert (
-        f"{number - len(rows)} of them found only in a different case"
-        in (run.path / "train.log").read_text()
-    )
+    assert f"{number - len(rows)} of them found only in a different case" in logged(run)
 
 
 def test_trained_word_vectors_and_lexicons_are_kept(train_toy, tmp_path, vectors):
@@ -144,11 +137,11 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
         probs_UK = resumed.load_best().tensors["output.probs_UK"]
         pairs = prepare_corpus(toy_config(*settings)).pairs("train")
         num_target_ids = len(translator.model.embedding.weight)
-        output = build_model(
+        model = build_model(
             resumed.config.model, num_source_ids=len(probs_UK), num_target_ids=num_target_ids
-        ).output
-        output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))
-        assert torch.equal(output.probs_UK, probs_UK)
+        )
+        model.output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))
+        assert torch.equal(model.output.probs_UK, probs_UK)
         assert torch.equal(translator.model.output.probs_UK, probs_UK)
 
 
@@ -187,13 +180,12 @@ def test_a_file_that_is_no_use_leaves_no_run(train_toy, tmp_path, vectors):
 
 
 def test_another_vocabulary_is_refused(train_toy, tmp_path, before):
-    write_toy_corpus(tmp_path / "corpus")
+    write_toy_corpus(tmp_path)
     for language in ("de", "en"):
-        path = tmp_path / "corpus" / f"train.{language}"
-        path.write_text(path.read_text(encoding="utf-8").replace("a", "z"), encoding="utf-8")
-    settings = [f"data.train={tmp_path / 'corpus' / 'train'}", f"train.start_from={before.path}"]
-    with pytest.raises(UsageError, match=rf"{re.escape(str(before.path))}"):
-        train_toy(*settings)
+        path = tmp_path / f"train.{language}"
+        path.write_text(path.read_text().replace("a", "z"))
+    with pytest.raises(UsageError, match=re.escape(str(before.path))):
+        train_toy(f"data.train={tmp_path / 'train'}", f"train.start_from={before.path}")
     assert Run(tmp_path / "run").is_empty()
 
 
@@ -212,5 +204,5 @@ def test_frozen_embeddings_are_not_tied_to_what_is_trained(tie, embedding, froze
         with pytest.raises(UsageError, match=f"tie_embeddings={tie}"):
             build_model(config, num_source_ids=9, num_target_ids=9)
     else:
-        model = build_model(config, num_source_ids=9, num_target_ids=9)
-        assert [name for name, one in model.named_parameters() if not one.requires_grad] == frozen
+        parameters = build_model(config, num_source_ids=9, num_target_ids=9).named_parameters()
+        assert [name for name, weight in parameters if not weight.requires_grad] == frozen
