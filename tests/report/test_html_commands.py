@@ -14,6 +14,8 @@ from tests.report.test_html import payload
 from tests.toy_requests import evaluate, translate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
+LINES = [*SOURCE, "Ein ✈ Hund", ""]
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
@@ -24,9 +26,7 @@ def runs(tmp_path_factory):
         '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
     )
     (root / "fixed" / "metrics.jsonl").write_text(measured, encoding="utf-8")
-    (root / "src").write_text(
-        "\n".join([*SOURCE, "Ein ✈ Hund", ""]) + "\n", encoding="utf-8"
-    )  # a blank line last
+    (root / "src").write_text("\n".join(LINES) + "\n", encoding="utf-8")
     (root / "ref").write_text("\n".join([*TARGET, "A plane.", "Nothing."]) + "\n", encoding="utf-8")
     return root
 
@@ -36,38 +36,39 @@ def inside_page(path):
 
 
 def evaluate_page(runs, *names, **options):
+    """The report, and the data inside its page."""
     files = {"source": runs / "src", "reference": [runs / "ref"], "report": runs / "report.html"}
     report = evaluate([runs / name for name in names], **files, json=runs / "r.json", **options)
     return report, inside_page(runs / "report.html")
 
 
-def levels(inside, stored):
-    source, target, packed, _ = stored
-    tokens = [tuple(inside["tokens"][index]) for index in (source, target)]
-    return PackedMap(*tokens, base64.b64decode(packed)).levels_TS()
+def assert_map(inside, stored, translation):
+    """Assert that a map on the page is the attention of a translation."""
+    source, target, packed, unknown = stored
+    tokens = inside["tokens"]
+    shown = PackedMap(tuple(tokens[source]), tuple(tokens[target]), base64.b64decode(packed))
+    np.testing.assert_array_equal(shown.levels_TS(), np.rint(translation.attention * 255))
+    assert unknown == list(translation.unknown)
 
 
 def test_evaluate_keeps_attention_unknown_words_and_learning_curves(runs):
     report, inside = evaluate_page(runs, "additive", "fixed")
     assert inside["report"]["sets"] == report.data["sets"]
-    translations = load(runs / "additive", "cpu").translate([*SOURCE, "Ein ✈ Hund", ""])
-    assert inside["sentences"]["hypotheses"][0] == [
-        translation.text for translation in translations
-    ]
-    *maps, blank = inside["sentences"]["maps"][0]
-    assert blank is None
-    for stored, translation in zip(maps, translations, strict=False):
-        np.testing.assert_array_equal(levels(inside, stored), np.rint(translation.attention * 255))
-    assert inside["sentences"]["maps"][1] == [None] * 7
-    assert inside["runs"][1]["no_map"]
-    assert [run["config"]["model"]["attention"]["name"] for run in inside["runs"]] == [
-        "additive",
-        "fixed",
-    ]
-    for unknown in inside["sentences"]["unknown"]:  # also that of the run without attention
+    sentences = inside["sentences"]
+    translations = load(runs / "additive", "cpu").translate(LINES)
+    assert sentences["hypotheses"][0] == [translation.text for translation in translations]
+    with_maps, without = sentences["maps"]
+    for stored, translation in zip(with_maps[:-1], translations[:-1], strict=True):
+        assert_map(inside, stored, translation)
+    assert with_maps[-1] is None
+    assert without == [None] * 7
+    for unknown in sentences["unknown"]:  # also that of the run without attention
         tokens, positions = unknown["5"]
         assert [inside["tokens"][tokens][position] for position in positions] == ["✈"]
-    assert [run["validations"] for run in inside["runs"]] == [[], [[20, 1.25, 33.0]]]
+    additive, fixed = inside["runs"]
+    assert fixed["no_map"]
+    assert fixed["config"]["model"]["attention"]["name"] == "fixed"
+    assert (additive["validations"], fixed["validations"]) == ([], [[20, 1.25, 33.0]])
 
 
 def test_saved_hypotheses_have_no_maps_and_the_page_says_so(runs):
@@ -77,26 +78,26 @@ def test_saved_hypotheses_have_no_maps_and_the_page_says_so(runs):
     assert "saved" in inside["runs"][0]["no_map"]
 
 
-def test_translate_writes_the_maps_of_its_lines(runs, tmp_path, monkeypatch, caplog):
+def test_translate_writes_the_maps_of_its_lines(runs, tmp_path):
     lines = [SOURCE[0], "", "Ein ✈ Hund"]
-    options = {"run": runs / "additive", "output": tmp_path / "out", "device": "cpu"}
-    translate(lines, attention=tmp_path / "a.html", **options)
-    inside = inside_page(tmp_path / "a.html")
+    path = tmp_path / "a.html"
+    translate(lines, attention=path, run=runs / "additive", output=tmp_path / "out")
+    inside = inside_page(path)
     first, _, last = load(runs / "additive", "cpu").translate(lines)
+    assert last.unknown
     assert [line["number"] for line in inside["lines"]] == [1, 3]
     for line, translation in zip(inside["lines"], (first, last), strict=True):
         assert line["hypothesis"] == translation.text
-        np.testing.assert_array_equal(
-            levels(inside, line["map"]), np.rint(translation.attention * 255)
-        )
-        assert line["map"][3] == list(translation.unknown)
-    assert last.unknown
+        assert_map(inside, line["map"], translation)
+
+
+def test_translate_bounds_the_lines_of_a_page(runs, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(writers, "MAX_PAGE_LINES", 2)
+    options = {"run": runs / "additive", "output": tmp_path / "out"}
+    page = tmp_path / "b.html"
     with caplog.at_level(logging.WARNING):
-        translate(SOURCE, attention=tmp_path / "b.html", **options)
+        translate(SOURCE, attention=page, **options)
         translate([""], attention=tmp_path / "blank.html", **options)
-    assert [
-        message for message in caplog.messages if message.startswith(f"{tmp_path / 'b.html'}: ")
-    ]
-    assert len(inside_page(tmp_path / "b.html")["lines"]) == 2
+    assert len(inside_page(page)["lines"]) == 2
+    assert any(message.startswith(f"{page}: ") for message in caplog.messages)
     assert not (tmp_path / "blank.html").exists()

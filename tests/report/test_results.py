@@ -12,57 +12,53 @@ from tests.report.conftest import QUICK, REFERENCES, SEEDS
 
 def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
     measure = Measure("bleu", REFERENCES)
-    lines = [
-        make_hypotheses(REFERENCES, seed=number, noise=noise)
-        for number, noise in enumerate(SEEDS.values())
-    ]
+    statistics = []
+    for number, noise in enumerate(SEEDS.values()):
+        statistics.append(measure.statistics(make_hypotheses(REFERENCES, number, noise)))
     for cell in (grouped.whole, *grouped.buckets):
-        runs = [measure.statistics(hypotheses).subset(cell.bucket.indices) for hypotheses in lines]
-        values = [run.score().score for run in runs]
-        samples = bootstrap(runs, QUICK)
+        runs = bootstrap([run.subset(cell.bucket.indices) for run in statistics], QUICK)
+        values = [run.mean for run in runs]
+        arms = pool(runs[:2]), pool(runs[2:5])
         additive, none, initial = cell.scores["bleu"]
         assert none.interval.value == pytest.approx(sum(values[2:5]) / 3, abs=1e-9)
-        assert min(none.values) == min(values[2:5])
-        assert none.retention == mean_retention(pool(samples[:2]), pool(samples[2:5]))
-        assert none.bootstrap == mean_difference(pool(samples[:2]), pool(samples[2:5]))
+        assert list(none.values) == values[2:5]
+        assert none.retention == mean_retention(*arms)
+        assert none.bootstrap == mean_difference(*arms)
         assert none.randomization is None  # of several runs, which sentences would be swapped?
         assert additive.bootstrap is None
         assert (len(initial.values), initial.deviation) == (1, None)
         assert [score.interval.value for score in cell.run_scores["bleu"]] == values
+
+
+def test_ungrouped_has_each_run_as_an_arm(grouped):
     runs = grouped.ungrouped()
     assert [arm.name for arm in runs.arms] == grouped.runs
     assert runs.whole.scores == grouped.whole.run_scores
     assert runs.buckets[1].scores == grouped.buckets[1].run_scores
 
 
-def test_json_has_everything_a_reader_needs(two_systems, grouped):
+def test_json_of_runs(two_systems):
     values = json.loads(json.dumps(two_systems.to_dict()))
     assert [measure["name"] for measure in values["measures"]] == ["bleu", "chrf", "ter"]
     bleu = values["measures"][0]
     assert bleu["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
     first, second = bleu["runs"]
     assert first.keys() == {"run", "score", "low", "high", "details"}
-    assert second.keys() - first.keys() == {
-        "paired_bootstrap",
-        "paired_randomization",
-        "retention",
-    }
-    labels = [bucket["label"] for bucket in values["buckets"]]
-    assert labels == ["up to 5", "6-11", "12-18", "19 and more"]
-    assert sum(bucket["num_pairs"] for bucket in values["buckets"]) == values["num_pairs"] == 150
-    assert values["buckets"][-1]["is_thin"]
+    compared = {"paired_bootstrap", "paired_randomization", "retention"}
+    assert second.keys() - first.keys() == compared
     assert "groups" not in bleu
+    buckets = values["buckets"]
+    labels = [bucket["label"] for bucket in buckets]
+    assert labels == ["up to 5", "6-11", "12-18", "19 and more"]
+    assert sum(bucket["num_pairs"] for bucket in buckets) == values["num_pairs"] == 150
+    assert buckets[-1]["is_thin"]
+
+
+def test_json_of_arms(grouped):
     values = json.loads(json.dumps(grouped.to_dict()))
-    for measures in (values["measures"], values["buckets"][1]["measures"]):
-        assert [group["arm"] for group in measures[0]["groups"]] == ["additive", "none", "initial"]
-        group = measures[0]["groups"][1]
-        assert group["seeds"] == [1, 2, 3]
-        assert {
-            "mean",
-            "standard_deviation",
-            "min",
-            "max",
-            "num_seeds",
-            "retention",
-            "paired_bootstrap",
-        } < set(group)
+    spread = {"mean", "standard_deviation", "min", "max", "num_seeds"}
+    for row in (values, values["buckets"][1]):
+        groups = row["measures"][0]["groups"]
+        assert [group["arm"] for group in groups] == ["additive", "none", "initial"]
+        assert groups[1]["seeds"] == [1, 2, 3]
+        assert groups[1].keys() >= spread | {"retention", "paired_bootstrap"}
