@@ -232,7 +232,7 @@ def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
         if len(names) != 1:
             raise UsageError(f"--vary {key}: {unknown_key(key)}")
         key = names[0]
-    return [(key, value) for value in listed]
+    return list(itertools.product([key], listed))
 
 
 def _label(key: str, value: Any) -> str:
@@ -293,7 +293,8 @@ def _start(planned: PlannedRun, imports: Sequence[str]) -> subprocess.Popen[byte
     isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
     command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", "--resume"]
     command += [f"--run-dir={planned.run.path}", f"--config={planned.config_path}"]
-    command += [f"--import={module}" for module in imports]
+    for module in imports:
+        command.append(f"--import={module}")
     planned.log_path.parent.mkdir(parents=True, exist_ok=True)
     planned.config_path.write_text(dump_config(planned.config), encoding="utf-8")
     with planned.log_path.open("ab") as file:
@@ -314,6 +315,6 @@ def _describe_outcome(planned: PlannedRun, code: int) -> str:
         score = planned.run.load_best().values[metric]
         title = METRICS[metric].title if metric in METRICS else metric
         return f"validation {title} {score:.1f}"
-    lines = planned.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")
+    output = planned.log_path.read_text(encoding="utf-8", errors="replace").strip()
+    last = output.rpartition("\n")[2] or "no output"
     return f"failed with exit code {code}, log in {planned.log_path}: {last}"

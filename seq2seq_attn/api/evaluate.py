@@ -117,13 +117,11 @@ def _list_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
 
 def _check_settings(settings: Settings) -> None:
     """Raises UsageError if a value is not allowed."""
-    for option, value, kind in (
-        ("of", settings.length_of, LengthOf),
-        ("in", settings.length_in, LengthIn),
-    ):
-        if value not in get_args(kind):
-            choices = ", ".join(get_args(kind))
-            raise UsageError(f"--length-{option} {value!r}: expected one of {choices}")
+    choices = {"of": get_args(LengthOf), "in": get_args(LengthIn)}
+    for option, value in (("of", settings.length_of), ("in", settings.length_in)):
+        if value not in choices[option]:
+            allowed = ", ".join(choices[option])
+            raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
     for metric in settings.metrics:
         Measure(metric, [])  # raises if there is no such metric
     if settings.by_length is not None:
@@ -147,13 +145,9 @@ def _make_systems(
             log.warning(
                 "%s: its training has not finished; its best model so far is evaluated", run.path
             )
-    configs = [run.config for run in opened]
-    names = run_names([run.path for run in opened], configs)
-    options = {**search, "n_best": 1}
-    systems = [
-        System(name, [run], options=options, device=device, precision=precision)
-        for name, run in zip(names, opened, strict=True)
-    ]
+    names = run_names([run.path for run in opened], [run.config for run in opened])
+    make = partial(System, options={**search, "n_best": 1}, device=device, precision=precision)
+    systems = [make(name, [run]) for name, run in zip(names, opened, strict=True)]
     _ = systems[0].resolved_precision  # an unknown device or precision is reported at once
     if not ensemble:
         return systems
@@ -233,13 +227,12 @@ def _analyze(
     decoding takes one run."""
     translator = None if system.is_ensemble else system.translator
     batch_size = system.search.batch_size
+    analyze = partial(
+        analyze_attention, languages=languages, translator=translator, batch_size=batch_size
+    )
+    lines = [translated.lines for translated in translations]
     with suggest_smaller_batch(batch_size):
-        return [
-            analyze_attention(
-                test_set, translated.lines, languages, translator, batch_size=batch_size
-            )
-            for test_set, translated in zip(sets, translations, strict=True)
-        ]
+        return list(map(analyze, sets, lines))
 
 
 def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:

@@ -78,8 +78,11 @@ def share_of_long(targets: Sequence[str], language: str) -> float:
     """The share of lines with at least four words, in a language without spaces four characters. It
     is 1 without lines."""
     has_words = separates_words(language)
-    lengths = [len(target.split() if has_words else target) for target in targets]
-    num_long = sum(1 for length in lengths if length >= LONG)
+    num_long = 0
+    for target in targets:
+        units = target.split() if has_words else target
+        if len(units) >= LONG:
+            num_long += 1
     return num_long / len(targets) if targets else 1.0
 
 
@@ -104,8 +107,11 @@ def _choose_subwords(
     text: Text, pairs: Sequence[tuple[str, str]], vocab_size: int
 ) -> dict[str, Any]:
     """The size of the subword vocabulary, and whether both sides share it."""
-    target = Counter("".join(target for _, target in pairs))
-    source = Counter("".join(source for source, _ in pairs))
+    source = Counter[str]()
+    target = Counter[str]()
+    for source_line, target_line in pairs:
+        source.update(source_line)
+        target.update(target_line)
     if text.layout.vector_column == 0:  # names of files, which are not tokenized
         source = target
     source_letters = _letters(source)

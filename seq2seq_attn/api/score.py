@@ -139,9 +139,14 @@ def _as_json(score: PairScore, pair: Translation) -> str:
 
 def _log_totals(scored: Sequence[PairScore]) -> None:
     """Log the perplexity of all pairs, and warn of unknown tokens and blank sources."""
-    num_tokens = sum(score.num_tokens for score in scored)
-    num_unknown = sum(len(score.unknown_target) for score in scored)
-    num_blank = sum(score.num_tokens == 0 for score in scored)
+    num_tokens = 0
+    num_unknown = 0
+    num_blank = 0
+    for score in scored:
+        num_tokens += score.num_tokens
+        num_unknown += len(score.unknown_target)
+        if score.num_tokens == 0:
+            num_blank += 1
     if num_unknown:
         message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
         log.warning(message, num_unknown, num_tokens)

@@ -10,7 +10,7 @@ import logging
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -177,13 +177,12 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         return
     path = Path(path)
     try:
-        with ExitStack() as stack:
-            stream: BinaryIO = stack.enter_context(stack.enter_context(named_path(path)).open("wb"))
-            if path.suffix == ".gz":
-                stream = cast(
-                    BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0))
-                )
-            yield stream
+        with named_path(path) as target, target.open("wb") as stream:
+            if path.suffix != ".gz":
+                yield stream
+                return
+            with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as compressed:
+                yield cast(BinaryIO, compressed)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -93,7 +93,7 @@ def load_run_config(run_dir: ListedFiles) -> Config:
         )
     content = run_dir.read(RUN_CONFIG)
     try:
-        return config_from_dict(_parse_mapping(content, RUN_CONFIG, path.stem))
+        return config_from_dict(_parse_mapping(content, RUN_CONFIG))
     except UsageError as error:
         raise UserError(f"{path}: not readable by this version of seq2seq-attn: {error}") from None
 
@@ -132,7 +132,7 @@ def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[s
             content = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
-    values = _parse_mapping(content, what, path.stem)
+    values = _parse_mapping(content, what)
     if any(path.samefile(other) for other in extended_by):
         raise UsageError(
             f"{what}: extends itself through {' -> '.join(map(str, (*extended_by, path)))}"
@@ -227,9 +227,9 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _parse_mapping(content: bytes, what: str, stem: str) -> dict[str, Any]:
-    """The values in the content of a file, whose name without suffix is `stem`. Messages call the
-    file `what`. Raises UsageError: the content is not a mapping in YAML."""
+def _parse_mapping(content: bytes, what: str) -> dict[str, Any]:
+    """The values in the content of a file, which messages call `what`. Raises UsageError: the
+    content is not a mapping in YAML."""
     if len(content) > _MAX_BYTES:
         raise UsageError(
             f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file"
@@ -241,9 +241,7 @@ def _parse_mapping(content: bytes, what: str, stem: str) -> dict[str, Any]:
     except YAMLError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
     if values is None or values == {}:
-        raise UsageError(
-            f"{what}: no settings; write at least `name: {stem}`, or leave the file out"
-        )
+        raise UsageError(f"{what}: no settings; write at least a `name`, or leave the file out")
     if not isinstance(values, dict):
         raise UsageError(
             f"{what}: expected a mapping of keys to values, got {type(values).__name__}"

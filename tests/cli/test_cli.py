@@ -57,7 +57,6 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         ("translate --length-penalty nan Hund".split(), "--length-penalty nan"),
         (["evaluate", "--metric", "rouge"], "--metric rouge"),
         (["train", "-c", "multi30"], "multi30k"),
-        (["train", "--set", "model.hiden_size=3"], "model.hidden_size"),
         # before the data, which is not there, is looked for
         (["train", *set_options(GONE)], "additive"),
         (["train", "--resume"], "runs/"),
@@ -66,10 +65,6 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
         (["prepare", "wmt14"], "corpus 'wmt14'"),
         ("prepare captions -c quickstart".split(), "'captions' and --config"),
-        (
-            "train -c base --resume --overwrite --run-dir x".split(),
-            "--resume and --overwrite",
-        ),
     ],
 )
 def test_usage_errors_exit_with_2(capsys, arguments, message):

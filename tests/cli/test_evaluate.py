@@ -176,7 +176,6 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
     ("names", "options", "code", "message"),
     [
         ([], {}, 2, "run"),
-        (["additive"], {"split": ["tset"]}, 2, "--split 'tset'"),
         (["additive"], {"source": "short.de"}, 2, "--source and --reference"),
         (
             ["additive"],
@@ -184,11 +183,9 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
             2,
             "--split and --source",
         ),
-        (["additive"], {"by_length": "9,8", "split": ["short"]}, 2, "--by-length '9,8'"),
         (["additive"], {"metric": ["blue"]}, 1, "blue"),
         (["additive"], {"length_of": "target"}, 2, "target"),
         (["additive"], {"length_in": "words"}, 2, "words"),
-        (["additive", "additive"], {}, 2, "additive"),
         (["additive", "other"], {}, 2, "additive"),
         (["additive"], {"ensemble": True}, 2, "--ensemble"),
         (["additive"], {"split": ["short"], "concatenate": [6]}, 2, "--concatenate 6: short .* 5 "),
