@@ -82,24 +82,25 @@ class GroupedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then a section per group."""
-        options: dict[str, Any] = {}
         sections: dict[str, list[Any]] = {"Arguments": [], **{group: [] for group in GROUPS}}
         for parameter in self.get_params(ctx):
-            panel = getattr(parameter, "rich_help_panel", None)
-            if parameter.param_type_name == "argument":
-                sections["Arguments"].append(parameter)
-            elif panel is not None:
-                sections[panel].append(parameter)
-            else:
-                options[parameter.name] = parameter
-        for group, names in GROUPS.items():
-            listed = [options.pop(name) for name in names.split() if name in options]
-            sections[group] = listed + sections[group]
-        sections["Other options"] += options.values()
+            sections[_find_section(parameter)].append(parameter)
         for group, parameters in sections.items():
             if parameters:
                 with formatter.section(group):
                     formatter.write_dl([_help_record(each, ctx) for each in parameters])
+
+
+def _find_section(parameter: Any) -> str:
+    """The section of the help that lists a parameter."""
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    if parameter.rich_help_panel is not None:
+        return str(parameter.rich_help_panel)
+    for group, names in GROUPS.items():
+        if parameter.name in names.split():
+            return group
+    return "Other options"
 
 
 def _help_record(parameter: Any, ctx: Any) -> tuple[str, str]:
