@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,10 @@ ConfigMaker = Callable[..., Config]
 
 
 @pytest.fixture
-def write_pairs(tmp_path: Path) -> PairWriter:
+def write_pairs(tmp_path):
     """Writes German-English pairs as two files and returns their prefix."""
 
-    def write(name: str, pairs: Sequence[tuple[str, str]]) -> str:
+    def write(name, pairs):
         for side, language in enumerate(("de", "en")):
             text = "".join(f"{pair[side]}\n" for pair in pairs)
             (tmp_path / f"{name}.{language}").write_text(text, encoding="utf-8", newline="\n")
@@ -26,10 +25,10 @@ def write_pairs(tmp_path: Path) -> PairWriter:
 
 
 @pytest.fixture
-def files_config(tmp_path: Path) -> ConfigMaker:
+def files_config(tmp_path):
     """Makes the configuration of a corpus in files from settings of its data."""
 
-    def make(**data: object) -> Config:
+    def make(**data):
         return config_from_dict({"data": data})
 
     return partial(

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -10,39 +11,37 @@ from hypothesis import strategies as st
 
 from seq2seq_attn.data import builder
 from seq2seq_attn.data.builder import Chunk, count_overlap, digest_pairs, find_faults, read_chunks
+from seq2seq_attn.files import write_lines
+
+TRAIN = ["a", "", "ccc", "\u2028", "e"]
+VALID = ["v", "w"]
 
 
 @pytest.fixture
 def files(tmp_path):
-    """Two splits and one without pairs."""
-    found = {}
-    for split, lines in (
-        ("train", ["a", "", "ccc", "\u2028", "e"]),
-        ("valid", ["v", "w"]),
-        ("none", []),
-    ):
-        found[split] = (tmp_path / f"{split}.de", tmp_path / f"{split}.en")
-        for path in found[split]:
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
-    return found
+    """A file of each split, which is both sides; one has no pairs."""
+    files = []
+    for split, lines in (("train", TRAIN), ("valid", VALID), ("none", [])):
+        write_lines(tmp_path / split, lines)
+        files.append((split, [tmp_path / split] * 2))
+    return files
 
 
-def test_chunks_are_short_and_of_one_split(files, monkeypatch):
-    train, valid = ["a", "", "ccc", "\u2028", "e"], ["v", "w"]
-    assert list(read_chunks(files.items())) == [
-        Chunk("train", train, train),
-        Chunk("valid", valid, valid),
-    ]
-    for max_pairs, max_characters, sizes in (
-        (2, 99, [2, 2, 1, 2]),
-        (2, 3, [2, 1, 2, 2]),
-        (99, 2, [3, 2, 2]),
-    ):
-        monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
-        monkeypatch.setattr(builder, "MAX_CHARACTERS", max_characters)
-        chunks = list(read_chunks(files.items()))
-        assert [len(chunk.targets) for chunk in chunks] == sizes
-        assert [line for chunk in chunks for line in chunk.sources] == [*train, *valid]
+def test_a_chunk_is_of_one_split(files):
+    chunks = [Chunk("train", TRAIN, TRAIN), Chunk("valid", VALID, VALID)]
+    assert list(read_chunks(files)) == chunks
+
+
+@pytest.mark.parametrize(
+    ("max_pairs", "max_characters", "sizes"),
+    [(2, 99, [2, 2, 1, 2]), (2, 3, [2, 1, 2, 2]), (99, 2, [3, 2, 2])],
+)
+def test_chunks_are_short(files, monkeypatch, max_pairs, max_characters, sizes):
+    monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
+    monkeypatch.setattr(builder, "MAX_CHARACTERS", max_characters)
+    chunks = list(read_chunks(files))
+    assert [len(chunk.targets) for chunk in chunks] == sizes
+    assert [*chain.from_iterable(chunk.sources for chunk in chunks)] == TRAIN + VALID
 
 
 def test_workers_load_no_torch():
@@ -52,12 +51,13 @@ def test_workers_load_no_torch():
 
 
 def test_faults_by_length():
-    source = np.array([0, 3, 11, 10, 1, 2, 30, 0])
-    target = np.array([3, 0, 1, 10, 4, 6, 1, 0])
-    is_blank, is_over_long, is_ratio_outlier = find_faults(source, target, 10, 3.0).tolist()
-    assert is_blank == [True, True, False, False, False, False, False, True]
-    assert is_over_long == [False, False, True, False, False, False, True, False]
-    assert is_ratio_outlier == [False, False, True, False, True, False, True, False]
+    source = np.array([0, 3, 11, 10, 1, 2])
+    target = np.array([3, 0, 1, 10, 4, 6])
+    faults = find_faults(source, target, max_length=10, max_length_ratio=3.0)
+    blank, over_long, ratio_outlier = map(np.flatnonzero, faults)
+    assert blank.tolist() == [0, 1]
+    assert over_long.tolist() == [2]
+    assert ratio_outlier.tolist() == [2, 4]
 
 
 PAIRS = st.lists(

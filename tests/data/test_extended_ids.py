@@ -32,24 +32,17 @@ def test_positions_are_numbers_from_1_on_the_target_side():
 
 
 def test_padding_adds_specials():
-    extended = [
-        extended_ids(["Bo", "Anna"], ["Anna", "Bo"], VOCAB),
-        extended_ids(["Anna"], ["Cy"], VOCAB),
-    ]
-    batch = collate([[UNK, 8], [8]], [[4, UNK], [UNK]], [0, 1], extended=extended)
-    assert batch.source.extended_ids_BS.tolist() == [[6, 4, EOS], [4, EOS, PAD]]
-    assert batch.tgt_extended_BT.tolist() == [[4, 6, EOS], [UNK, EOS, PAD]]
-    assert batch.tgt_out_BT.tolist() == [[4, UNK, EOS], [UNK, EOS, PAD]]
+    extended = [extended_ids(["Bo", "Anna"], ["Anna", "Bo"], VOCAB)]
+    batch = collate([[UNK, 8]], [[4, UNK]], [0], extended=extended)
+    assert batch.source.extended_ids_BS.tolist() == [[6, 4, EOS]]
+    assert batch.tgt_extended_BT.tolist() == [[4, 6, EOS]]
+    assert batch.tgt_out_BT.tolist() == [[4, UNK, EOS]]
     without = collate([[7, 8]], [[4]], [0])
     assert without.source.extended_ids_BS.tolist() == [[UNK, UNK, EOS]]
     assert without.tgt_extended_BT.tolist() == without.tgt_out_BT.tolist()
-    rounded = rounded_up(batch, rows=3, positions=4)
-    assert rounded.source.extended_ids_BS.tolist() == [
-        [6, 4, EOS, PAD],
-        [4, EOS, PAD, PAD],
-        [EOS, PAD, PAD, PAD],
-    ]
-    assert rounded.tgt_extended_BT.tolist() == [[4, 6, EOS, PAD], [UNK, EOS, PAD, PAD], [PAD] * 4]
+    rounded = rounded_up(batch, rows=2, positions=4)
+    assert rounded.source.extended_ids_BS.tolist() == [[6, 4, EOS, PAD], [EOS, PAD, PAD, PAD]]
+    assert rounded.tgt_extended_BT.tolist() == [[4, 6, EOS, PAD], [PAD] * 4]
 
 
 @pytest.fixture(params=[{"min_frequency": 3}, {"min_frequency": 4, "joint": True}], ids=str)

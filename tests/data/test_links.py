@@ -2,18 +2,15 @@
 
 import gzip
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.links import parse_pharaoh
-from tests.data.conftest import ConfigMaker, PairWriter
 
 PAIRS = [
     ("Ein Hund rennt.", "A dog runs."),
@@ -25,24 +22,24 @@ LINKS = ["0-0 1-1 2-2", "", "0-0 1-1 3-2", ""]
 
 
 @pytest.fixture
-def make_config(tmp_path: Path, files_config: ConfigMaker, write_pairs: PairWriter) -> ConfigMaker:
+def make_config(tmp_path, files_config, write_pairs):
     write_lines(tmp_path / "train.links", LINKS)
     return partial(
         files_config, train=write_pairs("train", PAIRS), valid=write_pairs("valid", PAIRS)
     )
 
 
-def links_of(prepared: PreparedCorpus, index: int, split: str = "train") -> list[tuple[int, ...]]:
+def links_of(prepared, index, split="train"):
     return [tuple(link) for link in prepared.pairs(split).links(index).tolist()]
 
 
-def linked_tokens(prepared: PreparedCorpus, index: int) -> set[tuple[str, str]]:
+def linked_tokens(prepared, index):
     source, target = (lines[index] for lines in prepared.text("train"))
     tokens = prepared.source_tokenizer.tokenize(source), prepared.target_tokenizer.tokenize(target)
     return {(tokens[0][s], tokens[1][t]) for s, t in links_of(prepared, index)}
 
 
-def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_path: Path) -> None:
+def test_words_of_a_pharaoh_file_become_tokens(make_config, tmp_path):
     prepared = prepare_corpus(make_config(links=str(tmp_path / "train.links")))
     assert len(prepared.pairs("train")) == 3
     dog = {("Ein", "A"), ("Hund", "dog"), *((s, t) for s in ("rennt", ".") for t in ("runs", "."))}
@@ -68,9 +65,7 @@ def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_pat
     assert [tuple(link[1:]) for link in batch.links_L3.tolist()] == links_of(prepared, 0)
 
 
-def test_a_gzipped_file_and_another_one_are_prepared_anew(
-    make_config: ConfigMaker, tmp_path: Path
-) -> None:
+def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config, tmp_path):
     plain = prepare_corpus(make_config())
     assert plain.pairs("train").batch([0]).links_L3 is None
     path = tmp_path / "links.gz"
@@ -86,8 +81,8 @@ def test_a_gzipped_file_and_another_one_are_prepared_anew(
 
 
 def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
-    make_config: ConfigMaker, write_pairs: PairWriter, tmp_path: Path
-) -> None:
+    make_config, write_pairs, tmp_path
+):
     words = [f"w{i}" for i in range(40)]
     train = write_pairs("many", [(f"{word} x y", f"{word} x y") for word in words])
     links = [(i % 3, i // 3 % 3) for i in range(40)]
@@ -111,9 +106,7 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
         ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0'"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused(
-    make_config: ConfigMaker, tmp_path: Path, text: str, message: str
-) -> None:
+def test_a_file_that_does_not_fit_is_refused(make_config, tmp_path, text, message):
     (tmp_path / "train.links").write_text(text)
     settings = {"links": str(tmp_path / "train.links"), "tokenizer": {"name": "spaces"}}
     for data in ({}, {"valid": None}):  # pairs are set aside
@@ -121,9 +114,7 @@ def test_a_file_that_does_not_fit_is_refused(
             prepare_corpus(make_config(**settings, **data))
 
 
-def test_ibm_model_1_links_what_occurs_together(
-    make_config: ConfigMaker, write_pairs: PairWriter
-) -> None:
+def test_ibm_model_1_links_what_occurs_together(make_config, write_pairs):
     words = {"Hund": "dog", "Katze": "cat", "rennt": "runs", "schläft": "sleeps", "müde": "tired"}
     pairs = [(f"{s} {w}", f"{words[w]} {words[s]}") for s in words for w in words if s != w]
     write_pairs("train", pairs)
@@ -140,14 +131,12 @@ def test_ibm_model_1_links_what_occurs_together(
     [("gold", UsageError), ("absent.links", UserError), ("x" * 5000, UserError)],
     ids=["gold", "absent", "long"],
 )
-def test_links_that_do_not_exist_are_refused(
-    make_config: ConfigMaker, links: str, error: type[UserError]
-) -> None:
+def test_links_that_do_not_exist_are_refused(make_config, links, error):
     with pytest.raises(error, match=r"^data\.links="):
         prepare_corpus(make_config(links=links))
 
 
-def test_gold_links_of_captions_are_those_between_their_words(files_config: ConfigMaker) -> None:
+def test_gold_links_of_captions_are_those_between_their_words(files_config):
     prepared = prepare_corpus(files_config(corpus="captions", links="gold", limit=20))
     gold = prepared.links("train")
     assert gold is not None

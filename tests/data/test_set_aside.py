@@ -9,7 +9,7 @@ from seq2seq_attn.data.set_aside import assign, choose_sources, source_digest
 PAIRS = [(f"sentence {i}", f"Satz {i}") for i in range(40)]
 
 
-def split(pairs: list[tuple[str, str]]) -> dict[str | None, list[tuple[str, str]]]:
+def split(pairs):
     splits: dict[str | None, list[tuple[str, str]]] = {"train": [], "valid": [], None: []}
     for pair, name in assign(pairs, choose_sources(pairs)):
         splits[name].append(pair)
@@ -17,7 +17,7 @@ def split(pairs: list[tuple[str, str]]) -> dict[str | None, list[tuple[str, str]
 
 
 @pytest.mark.parametrize(("num_pairs", "num_valid"), [(2, 1), (40, 4), (12_000, 1_000)])
-def test_a_tenth_with_the_smallest_digests_in_any_order(num_pairs: int, num_valid: int) -> None:
+def test_a_tenth_with_the_smallest_digests_in_any_order(num_pairs, num_valid):
     pairs = [(f"sentence {i}", f"Satz {i}") for i in range(num_pairs)]
     by_digest = sorted(pairs, key=lambda pair: source_digest(pair[0]) or b"")
     for order in (pairs, random.Random(1).sample(pairs, num_pairs)):
@@ -27,7 +27,7 @@ def test_a_tenth_with_the_smallest_digests_in_any_order(num_pairs: int, num_vali
         assert splits[None] == []
 
 
-def test_no_source_that_is_set_aside_stays_in_train_and_blank_pairs_are_never_chosen() -> None:
+def test_no_source_that_is_set_aside_stays_in_train_and_blank_pairs_are_never_chosen():
     source, target = split(PAIRS)["valid"][0]
     again = [(source, target), (f" {source}\t", "another translation")]
     blank = [("", "x"), (" ", "y"), ("z", "\t")]
@@ -39,11 +39,11 @@ def test_no_source_that_is_set_aside_stays_in_train_and_blank_pairs_are_never_ch
     assert not valid_sources & {pair[0].strip() for pair in splits["train"]}
 
 
-def test_a_text_of_one_source_has_nothing_to_set_aside() -> None:
+def test_a_text_of_one_source_has_nothing_to_set_aside():
     assert choose_sources([PAIRS[0], PAIRS[0]]) == set()
 
 
-def test_variants_of_a_word_stay_together() -> None:
+def test_variants_of_a_word_stay_together():
     """Pronunciations of a word in a dictionary."""
     variants = []
     for i in range(40):
@@ -56,6 +56,6 @@ def test_variants_of_a_word_stay_together() -> None:
     assert not valid_words & train_words
 
 
-def test_a_mark_after_a_space_or_alone_is_text() -> None:
+def test_a_mark_after_a_space_or_alone_is_text():
     assert source_digest("see section(2)") != source_digest("see section")
     assert source_digest("(2)") is not None

@@ -1,7 +1,6 @@
 """Files of parallel text in an empty folder."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str | bytes], str]:
+def write(tmp_path, monkeypatch):
     """Writes a file in the working directory, compressed if its name says so; returns its name."""
     monkeypatch.chdir(tmp_path)
 
-    def write_file(name: str, content: str | bytes) -> str:
+    def write_file(name, content):
         data = content.encode() if isinstance(content, str) else content
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,13 +25,11 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
     return write_file
 
 
-def as_lines(lines: list[str]) -> str:
+def as_lines(lines):
     return "".join(f"{line}\n" for line in lines)
 
 
-def read(
-    spec: str | list[str], source: str | None = "en", target: str | None = "fr", columns: str = ""
-) -> list[tuple[str, str]]:
+def read(spec, source="en", target="fr", columns=""):
     return list(
         find_text(spec, source, target, columns=columns.split(",") if columns else ()).pairs()
     )

@@ -3,7 +3,7 @@
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
 
 
-def test_groups_are_disjoint_and_seeded() -> None:
+def test_groups_are_disjoint_and_seeded():
     groups = equal_groups(20, 3, seed=1)
     flat = [index for group in groups for index in group]
     assert [len(group) for group in groups] == [3] * 6
@@ -11,7 +11,7 @@ def test_groups_are_disjoint_and_seeded() -> None:
     assert equal_groups(20, 3, seed=1) == groups != equal_groups(20, 3, seed=2)
 
 
-def test_lines_and_links_of_a_group() -> None:
+def test_lines_and_links_of_a_group():
     groups = [(2, 0)]
     assert concatenate_lines(["a b", "c", "d e f"], groups) == ["d e f a b"]
     links = concatenate_links(

@@ -11,7 +11,6 @@ import re
 import subprocess
 from collections.abc import Callable
 from html import escape
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -32,7 +31,7 @@ DECOMPRESS: dict[Callable[[bytes], bytes], Callable[[bytes], bytes]] = {
 }
 
 
-def make_pairs(random: Random) -> Pairs:
+def make_pairs(random):
     """Sentences of the languages' own words, some quoted, with separators, with umlauts, or
     blank."""
     forms = random.choice(
@@ -49,14 +48,14 @@ def make_pairs(random: Random) -> Pairs:
     return [pairs[0] if all(pairs[0]) else ("Das ist es.", "This is it."), *pairs[1:]]
 
 
-def as_csv(rows: list[tuple[str, ...]], random: Random) -> str:
+def as_csv(rows, random):
     stream = io.StringIO()
     quoting = random.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
     csv.writer(stream, delimiter=random.choice(",;|\t"), quoting=quoting).writerows(rows)
     return stream.getvalue()
 
 
-def as_tmx(pairs: Pairs, random: Random) -> str:
+def as_tmx(pairs, random):
     region = random.choice(["", "-AT"])
     units = (
         f'<tu><tuv xml:lang="en"><seg>{escape(target)}</seg></tuv>\n'
@@ -66,7 +65,7 @@ def as_tmx(pairs: Pairs, random: Random) -> str:
     return f'<?xml version="1.0"?>\n<tmx version="1.4"><header/><body>{"".join(units)}</body></tmx>'
 
 
-def table(pairs: Pairs, random: Random) -> tuple[str, str]:
+def table(pairs, random):
     """A table of a random form, and its columns where it does not name them."""
     objects = []
     numbered = []
@@ -98,7 +97,7 @@ def table(pairs: Pairs, random: Random) -> tuple[str, str]:
     return "\n".join(json.dumps(line, ensure_ascii=is_ascii) for line in lines), ""
 
 
-def read_text(spec: str, columns: str) -> Pairs | str:
+def read_text(spec, columns):
     """The pairs, or the error."""
     try:
         pairs = read(spec, "de", "en", columns)
@@ -112,7 +111,7 @@ def read_text(spec: str, columns: str) -> Pairs | str:
     [range(40), pytest.param(range(40, 1_000), marks=pytest.mark.slow)],
     ids=["few", "many"],
 )
-def test_generated_files(tmp_path: Path, seeds: range) -> None:
+def test_generated_files(tmp_path, seeds):
     for seed in seeds:
         random = Random(seed)
         pairs = make_pairs(random)

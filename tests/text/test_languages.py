@@ -27,11 +27,11 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
         ),
     ],
 )
-def test_a_code_is_shortened_to_two_letters_if_there_are_any(code: str, short: str) -> None:
+def test_a_code_is_shortened_to_two_letters_if_there_are_any(code, short):
     assert short_code(code) == short
 
 
-def test_endings_of_file_names_that_are_codes() -> None:
+def test_endings_of_file_names_that_are_codes():
     codes = "en pt-BR zh_Hans ita hau luo pcm spa_Latn urd_Arab xyz_Cyrl".split()
     assert [code for code in codes if not CODE.fullmatch(code)] == []
     others = "txt src ref out tok bpe tsv csv xml bak2 Latn e EN eng_latn".split()
@@ -46,9 +46,7 @@ def test_endings_of_file_names_that_are_codes() -> None:
         (("de", "deu", "ger", "deu_Latn"), "Sie sagt: „Wie geht's?“ 20-30 Leute."),
     ],
 )
-def test_every_code_of_a_language_tokenizes_and_detokenizes_alike(
-    codes: tuple[str, ...], line: str
-) -> None:
+def test_every_code_of_a_language_tokenizes_and_detokenizes_alike(codes, line):
     expected = SpacyTokenizer(codes[0]).tokenize(line)
     for code in codes:
         tokenizer = SpacyTokenizer(code)
@@ -56,7 +54,7 @@ def test_every_code_of_a_language_tokenizes_and_detokenizes_alike(
         assert tokenizer.detokenize(expected) == line
 
 
-def test_languages_without_spaces_between_words() -> None:
+def test_languages_without_spaces_between_words():
     without = "zh zho_Hans jpn yue tha lao_Laoo khm mya bod dzo".split()
     assert [code for code in without if separates_words(code)] == []
     assert all(map(separates_words, "ko kor_Hang vi deu amh_Ethi tir".split()))

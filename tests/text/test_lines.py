@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,11 @@ from seq2seq_attn.text.lines import aligned_lines, count_lines, iter_lines, read
 
 
 @pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def write(name: str, content: bytes) -> Path:
+def write(name, content):
     path = Path(name)
     path.write_bytes(content)
     return path
@@ -44,21 +43,19 @@ def write(name: str, content: bytes) -> Path:
         ("ab" + "Ö\r\n" * 350_000 + "ß", ["abÖ", *["Ö"] * 349_999, "ß"]),
     ],
 )
-def test_lines_of_any_encoding_and_compression(
-    content: str, lines: list[str], compress: Callable[[bytes], bytes]
-) -> None:
+def test_lines_of_any_encoding_and_compression(content, lines, compress):
     for data in (content.encode(), content.removeprefix("\ufeff").encode("utf-16")):
         path = write("x.xz", compress(data))
         assert read_lines(path) == lines
         assert count_lines(path) == len(lines)
 
 
-def test_lines_are_read_as_they_are_asked_for() -> None:
+def test_lines_are_read_as_they_are_asked_for():
     lines = iter_lines(write("x.gz", gzip.compress(b"a\n" * 3_000_000 + b"\xff")))
     assert [next(lines) for _ in range(2)] == ["a", "a"]
 
 
-def test_damaged_and_absent_files_are_named() -> None:
+def test_damaged_and_absent_files_are_named():
     whole = gzip.compress(b"line\n" * 1000)
     cut = [
         compress(b"line\n" * 1000)[:-9] for compress in (gzip.compress, lzma.compress, bz2.compress)
@@ -91,12 +88,12 @@ def test_damaged_and_absent_files_are_named() -> None:
     ],
     ids=str,
 )
-def test_advice_for_bytes_that_are_not_utf8(data: bytes, line: int, advice: str) -> None:
+def test_advice_for_bytes_that_are_not_utf8(data, line, advice):
     with pytest.raises(UserError, match=rf"^x, line {line}: .*{advice}"):
         count_lines(write("x", data))
 
 
-def test_different_line_counts_name_both() -> None:
+def test_different_line_counts_name_both():
     # torchtext zips the files: 5 and 4 lines with one blank gave 3 examples and no error
     paths = [write("a.de", b"1\n2\n\n4\n5\n"), write("a.en", b"1\n2\n4\n5\n")]
     with pytest.raises(UserError, match=r"a\.de has 5 .*a\.en has 4"):

@@ -53,14 +53,14 @@ def server():
         thread.join()
 
 
-def send(handler: Handler, data: bytes, length: int | None = None):
+def send(handler, data, length=None):
     handler.send_response(200)
     handler.send_header("Content-Length", str(len(data) if length is None else length))
     handler.end_headers()
     handler.wfile.write(data)
 
 
-def hang_up(handler: Handler):
+def hang_up(handler):
     handler.close_connection = True
 
 

@@ -37,15 +37,15 @@ CLEAN_KINDS = ["copies", "segmented", "ratio"]
 
 
 @pytest.mark.parametrize(("kind", "source", "target"), NOISY_PAIRS)
-def test_a_pair_of_each_kind_is_found(kind: str, source: str, target: str) -> None:
+def test_a_pair_of_each_kind_is_found(kind, source, target):
     expected = {name: {0} if name == kind else set() for name in CLEAN_KINDS}
     assert noise([(source, target)], CLEAN_KINDS) == expected
 
 
-def test_duplicates_are_pairs_that_occurred_before() -> None:
+def test_duplicates_are_pairs_that_occurred_before():
     repeated = set(range(3 - len(CLEAN), 0))  # `CLEAN` repeats three pairs
     assert noise([("new", "nuevo"), CLEAN[0]], ["duplicates"]) == {"duplicates": repeated | {1}}
 
 
-def test_ordinary_pairs_are_no_noise() -> None:
+def test_ordinary_pairs_are_no_noise():
     assert not any(noise(ORDINARY_PAIRS, CLEAN_KINDS).values())

@@ -1,21 +1,19 @@
 """The tokenizers of several sources, and of sentences."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source
 from seq2seq_attn.text.tokenizers.several import SentenceSource, SeveralSources
-from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.vocab import EOS, UNK, Vocab, build_vocab
 
 LINES = ["Ein Hund.\tUn chien.\tPes.", "Zwei Katzen.\tDeux chats.\tDvě kočky."]
 TARGET = ["A dog.", "Two cats."]
 
 
-def build(name: str) -> SeveralSources:
+def build(name):
     tokenizer = {"name": name, "vocab_size": 60}
     data = DataConfig(source_languages=["de", "fr", "cs"], tokenizer=tokenizer)
     source, _ = build_tokenizers(LINES, TARGET, data)
@@ -24,7 +22,7 @@ def build(name: str) -> SeveralSources:
 
 
 @pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
-def test_saved_and_loaded_it_gives_the_same_tokens(name: str, tmp_path: Path) -> None:
+def test_saved_and_loaded_it_gives_the_same_tokens(name, tmp_path):
     tokenizer = build(name)
     tokenizer.save(tmp_path, "source")
     loaded = load_source(tmp_path)
@@ -33,7 +31,7 @@ def test_saved_and_loaded_it_gives_the_same_tokens(name: str, tmp_path: Path) ->
     assert loaded.name == name
 
 
-def test_each_source_is_tokenized_by_the_rules_of_its_language() -> None:
+def test_each_source_is_tokenized_by_the_rules_of_its_language():
     assert build("spacy").tokenize("l'eau\tl'eau\tl'eau") == [
         "l'eau",
         "\t",
@@ -44,7 +42,7 @@ def test_each_source_is_tokenized_by_the_rules_of_its_language() -> None:
     ]
 
 
-def test_a_source_may_be_blank() -> None:
+def test_a_source_may_be_blank():
     assert build("characters").tokenize_many(["a\t\tb", "\t\t", " "]) == [
         ["a", "\t", "\t", "b"],
         [],
@@ -52,7 +50,7 @@ def test_a_source_may_be_blank() -> None:
     ]
 
 
-def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
+def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it():
     tokenizer = build("characters")
     vocab = build_vocab(
         Counter(token for tokens in tokenizer.tokenize_many(LINES) for token in tokens)
@@ -65,7 +63,7 @@ def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
 SENTENCES = ["Ein Hund. Er rennt!", "Wer ist da"]
 
 
-def build_for_sentences(name: str) -> Source:
+def build_for_sentences(name):
     data = DataConfig(tokenizer={"name": name, "vocab_size": 40, "sentences": True})
     source, target = build_tokenizers([*SENTENCES, "。！"], ["A dog."], data)
     assert "\t" not in target.tokenize("A dog. It runs.")
@@ -73,7 +71,7 @@ def build_for_sentences(name: str) -> Source:
 
 
 @pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
-def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
+def test_a_mark_follows_each_sentence(name, tmp_path):
     tokenizer = build_for_sentences(name)
     assert [tokens.count("\t") for tokens in tokenizer.tokenize_many(SENTENCES)] == [2, 0]
     assert tokenizer.tokenize(SENTENCES[0])[-2:] == ["!", "\t"]
@@ -96,5 +94,5 @@ def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
         ("Er。Rennt！ Ja", 2),
     ],
 )
-def test_a_mark_inside_a_word_ends_no_sentence(name: str, line: str, num_sentences: int) -> None:
+def test_a_mark_inside_a_word_ends_no_sentence(name, line, num_sentences):
     assert build_for_sentences(name).tokenize(line).count("\t") == num_sentences

@@ -4,9 +4,7 @@ import json
 import re
 import time
 import unicodedata
-from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +17,6 @@ from seq2seq_attn.text.tokenizers import spacy as spacy_tokenizer
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
-from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 GERMAN = [
@@ -55,7 +52,7 @@ HOSTILE = [
 LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
-def build(english: Sequence[str] = ENGLISH, **settings: Any) -> tuple[Source, Tokenizer]:
+def build(english=ENGLISH, **settings):
     """Tokenizers of German and another text, with few subwords."""
     data = DataConfig(tokenizer={"vocab_size": 80, **settings})
     return build_tokenizers(GERMAN, english, data)

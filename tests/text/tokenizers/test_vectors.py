@@ -1,7 +1,5 @@
 """Files of vectors: read, named as tokens, hashed; damaged ones are refused."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -18,12 +16,12 @@ ARRAY = np.arange(6, dtype=np.float64).reshape(3, 2)
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> str:
+def file(tmp_path):
     np.save(tmp_path / "one.npy", ARRAY)
     return str(tmp_path / "one.npy")
 
 
-def test_the_read_token_vectors_by_their_numbers(file: str, tmp_path: Path) -> None:
+def test_the_read_token_vectors_by_their_numbers(file, tmp_path):
     tokens = VectorSource(2).tokenize(f" {file}\n")
     assert (tokens, VectorSource(2).tokenize(" ")) == (["[1]", "[2]", "[3]"], [])
     assert VectorSource(2).vectors(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
@@ -32,7 +30,7 @@ def test_the_read_token_vectors_by_their_numbers(file: str, tmp_path: Path) -> N
         VectorSource(2).vectors(file, tokens)
 
 
-def test_positions_of_vectors_and_words_of_a_line(file: str) -> None:
+def test_positions_of_vectors_and_words_of_a_line(file):
     tokenizer = SeveralSources(["de", "vectors"], [SpaceTokenizer(), VectorSource(2)])
     line = f"ein\u00a0Hund\t{file}"
     tokens = tokenizer.tokenize(line)
@@ -50,7 +48,7 @@ def test_positions_of_vectors_and_words_of_a_line(file: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "uint8", ">f8"])
-def test_any_numbers_are_read_as_float32(dtype: str, tmp_path: Path) -> None:
+def test_any_numbers_are_read_as_float32(dtype, tmp_path):
     np.save(tmp_path / "x.npy", np.asfortranarray(ARRAY.astype(dtype)))
     np.savez_compressed(tmp_path / "x.npz", key=ARRAY.astype(dtype))
     for name in ("x.npy", "x.npz:key"):
@@ -59,14 +57,14 @@ def test_any_numbers_are_read_as_float32(dtype: str, tmp_path: Path) -> None:
         assert found.tolist() == ARRAY.tolist()
 
 
-def test_a_replaced_archive_is_read_anew(tmp_path: Path) -> None:
+def test_a_replaced_archive_is_read_anew(tmp_path):
     path = tmp_path / "x.npz"
     for shift in (0.0, 1.0):
         np.savez(path, **{"a": ARRAY + shift, "more" * int(shift + 1): ARRAY})
         assert read_vectors(f"{path}:a").tolist() == (ARRAY + shift).tolist()
 
 
-def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
+def test_the_hash_is_of_what_the_files_hold(tmp_path):
     for name, array in (("a", ARRAY), ("b", ARRAY), ("c", ARRAY + 1)):
         np.save(tmp_path / f"{name}.npy", array)
     a, b, c = (str(tmp_path / f"{name}.npy") for name in "abc")
@@ -78,7 +76,7 @@ def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, 65_537, 2.0, "2", None])
-def test_a_size_out_of_bounds_is_refused(size: object) -> None:
+def test_a_size_out_of_bounds_is_refused(size):
     with pytest.raises(ValueError, match="vectors of"):
         VectorSource(size)
 
@@ -96,7 +94,7 @@ def test_a_size_out_of_bounds_is_refused(size: object) -> None:
         np.frombuffer(b"\1\0\0\0\0\0\xf0\x7f" * 2).reshape(1, 2),  # a signaling NaN
     ],
 )
-def test_arrays_that_are_no_vectors_are_refused(array: np.ndarray, tmp_path: Path) -> None:
+def test_arrays_that_are_no_vectors_are_refused(array, tmp_path):
     np.save(tmp_path / "bad.npy", array, allow_pickle=True)
     with pytest.raises(UserError, match=r"bad\.npy: "):
         read_vectors(str(tmp_path / "bad.npy"))
