@@ -10,20 +10,22 @@ from unittest import mock
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
-from scripts.laboratory.benchmarks.search import random_sentences, searcher
 from scripts.laboratory.benchmarks.train import Sizes, our_update, our_updater, updates_over
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, precisions, take_turns
-from seq2seq_attn.config import load_config
-from seq2seq_attn.data.batch import collate
+from seq2seq_attn.config import SearchConfig, load_config
+from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast import product
 from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.runtime.memory import reuse_large_blocks
+from seq2seq_attn.search.base import SearchSource, find_search
 from seq2seq_attn.search.steps import step_model
 
 NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
 """target types of the prepared corpora"""
+NUM_STEPS = 14
+"""of every translation: about what test_2016_flickr takes"""
 BASE = "everything on"
 Work = Callable[[int], float]
 Way = Callable[[], AbstractContextManager[Any]]
@@ -81,19 +83,31 @@ def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Wor
     """A batch of sentences, in a fixed number of steps."""
     config, num_types = load_config(["multi30k", overlay]), NUM_TYPES["multi30k"]
     model = build_model(config.model, num_source_ids=num_types, num_target_ids=num_types)
-    source = random_sentences(num_sentences, num_types)
+    source = collate_source(random_sentences(num_sentences, num_types))
+    batch = SearchSource(source, [NUM_STEPS] * num_sentences, keeps_weights=False)
+    search, options = find_search(SearchConfig(beam_size=beam_size))
 
     def without(way: Way) -> Work:
         with torch.inference_mode(), way():
-            translate = searcher(step_model(model.eval()), beam_size, len(source), CPU)
+            step = step_model(model.eval())
 
         def work(_: int) -> float:
-            translate(source)
-            return len(source)
+            search(step, batch, options)
+            return num_sentences
 
         return work
 
     return {piece: without(way) for piece, way in IN_SEARCH.items()}
+
+
+def random_sentences(count: int, num_ids: int) -> list[list[int]]:
+    """Ids without EOS, in lengths like those of captions: 12 words on average."""
+    generator = torch.Generator().manual_seed(2)
+    lengths = torch.normal(12.0, 4.0, (count,), generator=generator).round().clamp(4, 35).int()
+    sentences = []
+    for length in lengths.tolist():
+        sentences.append(torch.randint(4, num_ids, (length,), generator=generator).tolist())
+    return sentences
 
 
 def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, float]:

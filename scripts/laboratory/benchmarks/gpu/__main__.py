@@ -27,7 +27,6 @@ BLOCKS = {
         8,
         "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate",
     ),
-    "translation": (5, "translation speed of random weights against the tutorial's loop"),
     "peers": (7, "training speed of JoeyNMT against ours, by their own commands"),
     "tests": (7, "the device tests, the golden loss curves, the contracts on the GPU"),
     "text": (5, "translation speed of a run of the blocks before, from text to text"),

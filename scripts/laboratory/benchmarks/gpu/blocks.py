@@ -40,13 +40,14 @@ from seq2seq_attn.text.lines import read_lines
 FOLDER = Path(tempfile.gettempdir())
 """of all blocks of a call of scripts/gpu"""
 CONFIG, TEST_SET, TARGET = "multi30k-fast", "test_2016_flickr", 40.0
+BATCH_SIZES = (64, 256, 1024)
+"""sentences, of a translation from text to text"""
 TOLERANCE: dict[Precision, float] = {"fp32": 1e-3, "bf16": 2e-2}
 """relative difference of losses that another order of summation, or bf16's 8-bit mantissa,
 explains"""
 TRAINED = train.Amount(
     batches=6, rounds=6, warm_up_rounds=3
 )  # a graph is recorded when a shape comes twice
-TRANSLATED = search.Amount(turns=4, batch_size=512, sentences=1024, single_sentences=20)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -108,14 +109,6 @@ def training(device: torch.device, *, name: str) -> Record:
     """Target tokens per second at the sizes of a configuration."""
     amount = train.QUICK if device == CPU else TRAINED
     return train.measure(build_config(name, device), amount, device, cuda_graphs=True)
-
-
-def translation(device: torch.device) -> Record:
-    """Sentences per second of random weights, in paired turns."""
-    configs = {name: build_config(name, device).model for name in search.PREPARED_SIZES}
-    sizes = dict.fromkeys(configs, train.Sizes(40, 40)) if device == CPU else search.PREPARED_SIZES
-    amount = search.QUICK if device == CPU else TRANSLATED
-    return search.measure(configs, sizes, amount, device)
 
 
 def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
@@ -194,7 +187,9 @@ def text(device: torch.device) -> Record:
     runs = [path.parent for path in sorted(FOLDER.glob("seeds-*/run-1/model.safetensors"))]
     if not runs:
         raise UserError("no trained run here; name the block bleu or seeds first")
-    return {"rows": search.time_batches(runs[0], 1 if device == CPU else 3, device)}
+    if device == CPU:
+        return {"rows": search.measure(runs[0], "valid", 1, [4], device)}
+    return {"rows": search.measure(runs[0], TEST_SET, 3, BATCH_SIZES, device)}
 
 
 def against_joeynmt(device: torch.device) -> Record:
@@ -253,7 +248,6 @@ RUN: dict[str, Callable[[torch.device], Record]] = {
     "training": partial(training, name="tutorial"),
     "training-multi30k": partial(training, name="multi30k"),
     "bleu": partial(raw_text_to_bleu, num_seeds=1),
-    "translation": translation,
     "peers": against_joeynmt,
     "tests": tests,
     "seeds": lambda device: raw_text_to_bleu(device, num_seeds=2 if device == CPU else 8),
