@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "experiments"
 RUNS = Path("runs/lab")
 ChosenOn = Literal["", "validation", "published elsewhere"]
-Schema = Literal["domains", "evaluation", "levers", "mechanisms", "names", "points", "systems"]
+Schema = Literal["domains", "evaluation", "levers", "mechanisms", "points", "systems"]
 
 
 class Arm(BaseModel):
@@ -54,8 +54,6 @@ class Arm(BaseModel):
     """the technique of the recipe that it lacks: it is a row of the ablation"""
     test_source: list[str] = []
     """that of this arm, where arms read different languages"""
-    translate: list[dict[str, Any]] = [{}]
-    """options of translation, each a row of the record"""
 
 
 class Experiment(BaseModel):

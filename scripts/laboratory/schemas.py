@@ -6,14 +6,12 @@ Each schema is a function from results to records by file. The forms are those o
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scripts.laboratory.captions.corpora import surnames_of
 from scripts.laboratory.experiment import Experiment, Results, stem
 from scripts.laboratory.harness.records import Record, describe, read_training
 from scripts.laboratory.harness.runs import (
@@ -280,7 +278,7 @@ def systems(results: Results) -> Records:
         names = experiment.arms[arm].test_source or experiment.test_source
         columns = [read_lines(Path(name)) for name in names]
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
-        scored.append(score_lines(run.path, sources, references)[1])
+        scored.append(score_lines(run.path, sources, references))
     samples = iter(bootstrap(scored))
     pooled = {}
     for name, runs in results.runs_by_arm.items():
@@ -322,7 +320,7 @@ def domains(results: Results) -> Records:
         for name, (source, reference) in experiment.tests.items():
             sources = read_lines(Path(source))
             references = read_lines(Path(reference))
-            scored = [score_lines(run.path, sources, references)[1] for run in runs]
+            scored = [score_lines(run.path, sources, references) for run in runs]
             bleu[name] = [round(statistics.score().score, 2) for statistics in scored]
             signatures |= {statistics.signature for statistics in scored}
             num_test[name] = len(references)
@@ -348,14 +346,11 @@ def domains(results: Results) -> Records:
     yield results.path, record
 
 
-def score_lines(
-    path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
-) -> tuple[list[str], CorpusStatistics]:
-    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those
-    of `translate`."""
-    translations = load(path, "cpu").translate(sources, keep_attention=False, **options)
+def score_lines(path: Path, sources: Sequence[str], references: Sequence[str]) -> CorpusStatistics:
+    """BLEU statistics of a run's translations of some lines on the CPU."""
+    translations = load(path, "cpu").translate(sources, keep_attention=False)
     texts = [translation.text for translation in translations]
-    return texts, Measure("bleu", list(references)).statistics(texts)
+    return Measure("bleu", list(references)).statistics(texts)
 
 
 def _header(results: Results) -> Record:
@@ -376,51 +371,6 @@ def _header(results: Results) -> Record:
     }
 
 
-def names(results: Results) -> Records:
-    """How many names that training never showed are translated right, of the test pairs that have
-    one.
-
-    A name is right where the translation has it as often as the reference.
-    """
-    experiment = results.experiment
-    reference = Path(experiment.test_reference)
-    seen = set()
-    for line in read_lines(reference.with_name("train.en")):
-        seen.update(surnames_of(line))
-    sources = []
-    references = []
-    unseen = []
-    pairs = zip(read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True)
-    for source, target in pairs:
-        new = [name for name in surnames_of(target) if name not in seen]
-        if new:
-            sources.append(source)
-            references.append(target)
-            unseen.append(new)
-    all_unseen = [name for new in unseen for name in new]
-    rows = []
-    for arm, run in results.runs:
-        for options in experiment.arms[arm].translate:
-            hypotheses, bleu = score_lines(run.path, sources, references, **options)
-            num_right = 0
-            for hypothesis, wanted in zip(hypotheses, unseen, strict=True):
-                for name in wanted:
-                    num_right += len(re.findall(name, hypothesis)) == wanted.count(name)
-            row = {
-                "output": arm,
-                "unk": options.get("unk", "keep"),
-                "seed": run.seed,
-                "right": num_right,
-                "names": len(all_unseen),
-                "bleu": round(bleu.score().score, 1),
-                "signature": bleu.signature,
-            }
-            rows.append(row)
-    counts = {"held_out_surnames": len(set(all_unseen)), "test_pairs": len(unseen)}
-    yield results.path, {"systems": rows, **counts, **_header(results)}
-
-
 SCHEMAS: dict[str, Callable[[Results], Records]] = {
-    schema.__name__: schema
-    for schema in (domains, evaluation, levers, mechanisms, names, points, systems)
+    schema.__name__: schema for schema in (domains, evaluation, levers, mechanisms, points, systems)
 }

@@ -6,7 +6,7 @@ from itertools import chain
 import pytest
 
 from scripts.laboratory.captions import corpora
-from scripts.laboratory.captions.corpora import CORPORA, surnames_of, write_embedded
+from scripts.laboratory.captions.corpora import CORPORA, write_embedded
 from scripts.laboratory.captions.generator import CaptionPair, draw_splits
 from scripts.laboratory.captions.lexicon import load_lexicon
 from seq2seq_attn.config import load_config
@@ -84,14 +84,3 @@ def test_the_joined_corpus_is_prepared_with_its_links(small, tmp_path):
     assert train.source_lengths.min() >= 4
     assert train.source_lengths.max() > 40
     assert all(len(train.links(index)) for index in range(len(train)))
-
-
-def test_names_that_are_held_out_are_in_test_pairs_alone(small, tmp_path):
-    CORPORA["unseen-names"](tmp_path)
-    splits, held_out = read(tmp_path), {*read_lines(tmp_path / "held-out.txt")}
-    assert all(held_out & {*surnames_of(pair.target)} for pair in splits["test"])
-    kept = " ".join(
-        f"{pair.source} {pair.target}" for split in ("train", "valid") for pair in splits[split]
-    )
-    assert splits["train"]
-    assert not [name for name in held_out if name in kept]

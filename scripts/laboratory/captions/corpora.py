@@ -6,7 +6,6 @@ it is called.
 """
 
 import gzip
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -28,9 +27,6 @@ SHORT_LENGTHS = (4, 10)
 """those of the bottleneck experiment"""
 JOINED, JOINED_EPOCHS = (1, 2, 3, 4, 5, 6), 16
 """captions per training pair, equally often; how often all captions are grouped anew"""
-HELD_OUT_ONE_IN = 4
-"""the share of the surnames that `unseen-names` holds out"""
-_SURNAME = re.compile(r"\b(?:Mr|Ms) (\w+)")
 
 
 def write_embedded(directory: Path) -> None:
@@ -56,38 +52,11 @@ def write_joined(directory: Path) -> None:
     _write(directory, {**splits, "train": joined})
 
 
-def write_unseen_names(directory: Path) -> None:
-    """Training and validation pairs without a quarter of the surnames, test pairs that have at
-    least one of these. They are in `held-out.txt`."""
-    splits = draw_splits({**SIZES, "train": NUM_EXPERIMENT_PAIRS, "test": 6_000}, LENGTHS)
-    names = sorted(
-        {name for pairs in splits.values() for pair in pairs for name in surnames_of(pair.target)}
-    )
-    held_out = set(names[::HELD_OUT_ONE_IN])
-
-    def is_kept(split: str, pair: CaptionPair) -> bool:
-        if split == "test":
-            return not held_out.isdisjoint(surnames_of(pair.target))
-        return not any(name in pair.source or name in pair.target for name in held_out)
-
-    _write(
-        directory,
-        {split: [pair for pair in splits[split] if is_kept(split, pair)] for split in splits},
-    )
-    write_lines(directory / "held-out.txt", sorted(held_out))
-
-
 CORPORA: dict[str, Callable[[Path], None]] = {
     "captions": write_embedded,
     "bottleneck-single": write_single,
     "bottleneck-joined": write_joined,
-    "unseen-names": write_unseen_names,
 }
-
-
-def surnames_of(english: str) -> list[str]:
-    """The surnames in an English caption, each as often as it occurs."""
-    return _SURNAME.findall(english)
 
 
 def join_pairs(pairs: Sequence[CaptionPair], groups: Sequence[Group]) -> list[CaptionPair]:
