@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from scripts.laboratory.experiment import Experiment, Results, stem
 from scripts.laboratory.harness.records import Record, describe, read_training

@@ -20,7 +20,6 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.runtime.device import Precision, autocast, tune_float32
 from seq2seq_attn.runtime.memory import reuse_large_blocks
@@ -67,7 +66,8 @@ def measure(
 ) -> Record:
     """Updates in paired turns, with a fixed teacher forcing; the tutorial's loops only at the
     tutorial's function."""
-    is_tutorial, ratio = config.name == "tutorial", TEACHER_FORCING[config.name]
+    is_tutorial = config.name == "tutorial"
+    ratio = TEACHER_FORCING[config.name]
     batches, sizes = make_batches(config, amount.batches)
     contestants = tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []
     contestants += our_contestants(
@@ -95,44 +95,27 @@ def measure(
 def our_contestants(
     config: Config, sizes: Sizes, batches: list[Batch], device: torch.device, *, cuda_graphs: bool
 ) -> list[Contestant]:
-    """Ours without fast paths, with them, with teacher forcing 1, and with CUDA graphs."""
+    """Ours in each precision, also with CUDA graphs."""
+    contestants = []
+    for graphs in (False, True) if cuda_graphs else (False,):
+        for precision in precisions(device):
+            updater = our_updater(config, sizes, precision, device, cuda_graphs=graphs)
+            update = updates_over(batches, our_update(updater, TEACHER_FORCING[config.name]))
 
-    def ours(
-        name: str,
-        precision: Precision,
-        ratio: float,
-        *,
-        off: Sequence[str] = (),
-        cuda_graphs: bool = False,
-    ) -> Contestant:
-        updater = our_updater(config, sizes, precision, device, cuda_graphs=cuda_graphs)
-        update = updates_over(batches, our_update(updater, ratio, off=off))
+            def turn(
+                number: int,
+                precision: Precision = precision,
+                update: Callable[[int], float] = update,
+            ) -> float:
+                tune_float32(precision, device)  # as `seq2seq train` does
+                try:
+                    return update(number)
+                finally:
+                    torch.set_float32_matmul_precision("highest")
 
-        def turn(number: int) -> float:
-            tune_float32(precision, device)  # as `seq2seq train` does
-            try:
-                return update(number)
-            finally:
-                torch.set_float32_matmul_precision("highest")
-
-        return Contestant(f"ours, {name}, {precision}", turn, device=device)
-
-    ratio, names = TEACHER_FORCING[config.name], precisions(device)
-    return [
-        *(ours("plain loop", name, ratio, off=speed.names()) for name in names),
-        *(ours("fast", name, ratio) for name in names),
-        *(ours("fast, teacher forcing 1", name, 1.0) for name in names if ratio < 1.0),
-        *(
-            ours("plain loop, CUDA graphs", n, ratio, off=speed.names(), cuda_graphs=True)
-            for n in names
-            if cuda_graphs
-        ),
-        *(
-            ours("fast, CUDA graphs", name, ratio, cuda_graphs=True)
-            for name in names
-            if cuda_graphs
-        ),
-    ]
+            way = "fast, CUDA graphs" if graphs else "fast"
+            contestants.append(Contestant(f"ours, {way}, {precision}", turn, device=device))
+    return contestants
 
 
 def updates_over(batches: Sequence[Batch], update: Update) -> Callable[[int], float]:
@@ -154,13 +137,12 @@ def make_batches(config: Config, num_batches: int) -> tuple[dict[str, list[Batch
     size = min(config.train.batch.size, len(pairs))
     lengths = (pairs.source_lengths, pairs.target_lengths)
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1)).tolist()
-    indices = {
-        BUCKETED: bucketed_batches(*lengths, size=size, unit="sentences", seed=1, epoch=0)[
-            :num_batches
-        ],
-        RANDOM: [order[i * size : (i + 1) * size] for i in range(len(pairs) // size)][:num_batches],
+    bucketed = bucketed_batches(*lengths, size=size, unit="sentences", seed=1, epoch=0)
+    shuffled = [order[start : start + size] for start in range(0, len(pairs) - size + 1, size)]
+    batches = {
+        BUCKETED: [pairs.batch(indices) for indices in bucketed[:num_batches]],
+        RANDOM: [pairs.batch(indices) for indices in shuffled[:num_batches]],
     }
-    batches = {kind: [pairs.batch(batch) for batch in found] for kind, found in indices.items()}
     return batches, Sizes(len(prepared.source_vocab), len(prepared.target_vocab))
 
 
@@ -179,11 +161,9 @@ def our_updater(
     return Updater(model, settings, device=device, precision=precision)
 
 
-def our_update(
-    updater: Updater, ratio: float, *, off: Sequence[str] = ()
-) -> Callable[[Batch], float]:
-    """Our update, which returns the loss per token, without the fast paths named in `off`
-    (`model.speed`); each batch is prepared once, as it is ahead of time in training."""
+def our_update(updater: Updater, ratio: float) -> Callable[[Batch], float]:
+    """Our update, which returns the loss per token; each batch is prepared once, as it is ahead of
+    time in training."""
     prepared: dict[int, UpdateBatches] = {}
 
     def update(batch: Batch) -> float:
@@ -191,10 +171,9 @@ def our_update(
             prepared[id(batch)] = UpdateBatches(
                 [updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens
             )
-        with speed.without(off):
-            result = updater.apply_update(
-                prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio
-            )
+        result = updater.apply_update(
+            prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio
+        )
         return result.loss_sum / batch.num_tokens
 
     return update
@@ -245,7 +224,8 @@ def gradient_difference(
     }
     worst = 0.0
     for our_name, their_name in names.items():
-        ours, theirs = model.get_parameter(our_name).grad, tutorial.get_parameter(their_name).grad
+        ours = model.get_parameter(our_name).grad
+        theirs = tutorial.get_parameter(their_name).grad
         assert ours is not None
         assert theirs is not None
         worst = max(worst, float((ours - theirs).norm() / theirs.norm()))

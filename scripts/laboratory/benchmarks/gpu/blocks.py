@@ -29,17 +29,20 @@ from scripts.laboratory.harness.records import (
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from scripts.laboratory.harness.turns import end_turns_after
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.lines import read_lines
 
 FOLDER = Path(tempfile.gettempdir())
 """of all blocks of a call of scripts/gpu"""
-CONFIG, TEST_SET, TARGET = "multi30k-fast", "test_2016_flickr", 40.0
+CONFIG = "multi30k-fast"
+TEST_SET = "test_2016_flickr"
+TARGET = 40.0
+"""the BLEU that `CONFIG` reaches at least"""
 BATCH_SIZES = (64, 256, 1024)
 """sentences, of a translation from text to text"""
 TOLERANCE: dict[Precision, float] = {"fp32": 1e-3, "bf16": 2e-2}
@@ -92,11 +95,11 @@ def check(device: torch.device) -> Record:
                 train.our_updater(config, sizes, used, where, cuda_graphs=cuda_graphs), 1.0
             )
             losses[precision][name] = [update(batches[train.BUCKETED][0]) for _ in range(3)]
-        expected = losses[precision]["cpu"]
-        pairs = [
-            pair for own in losses[precision].values() for pair in zip(own, expected, strict=True)
-        ]
-        worst[precision] = max(abs(a / b - 1.0) for a, b in pairs)
+        differences = []
+        for way in losses[precision].values():
+            for loss, expected in zip(way, losses[precision]["cpu"], strict=True):
+                differences.append(abs(loss / expected - 1.0))
+        worst[precision] = max(differences)
         if worst[precision] > tolerance:
             raise UserError(
                 f"{precision} losses: expected within {tolerance:g} of the CPU's, not "
@@ -119,7 +122,7 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
         UserError: a command failed, or the BLEU of a single seed is below `TARGET` on a GPU.
     """
     folder = FOLDER / f"seeds-{num_seeds}"
-    runs = [folder / f"run-{seed}" for seed in range(1, num_seeds + 1)]
+    runs = []
     if device == CPU:
         settings = toy_settings(folder / "toy") | {"train.max_epochs": 1}
     else:
@@ -129,37 +132,27 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
     arguments = ["-c", CONFIG, *set_arguments(settings)]
     seconds = {"prepare": timed(["prepare", *arguments])}
     arguments += set_arguments({"train.num_threads": 1} if num_seeds > 1 else {})
-    numbered = [
-        ["--set", f"seed={seed}", "--run-dir", str(run)] for seed, run in enumerate(runs, start=1)
-    ]
-    seconds["train"] = timed(*(["train", *arguments, *own] for own in numbered))
-    sources, references = prepare_corpus(load_config([CONFIG], settings)).text(
-        "valid" if device == CPU else TEST_SET
-    )
-    write_lines(folder / "sources", sources)
-    common = [
-        "translate",
-        "-i",
-        str(folder / "sources"),
-        "--device",
-        device.type,
-        "--batch-size",
-        "256",
-    ]
+    trainings = []
+    for seed in range(1, num_seeds + 1):
+        runs.append(folder / f"run-{seed}")
+        own = ["--set", f"seed={seed}", "--run-dir", str(runs[-1])]
+        trainings.append(["train", *arguments, *own])
+    seconds["train"] = timed(*trainings)
+    text = Run(runs[0]).read_set("valid" if device == CPU else TEST_SET)
+    write_lines(folder / "sources", text.source)
     outputs = [run.with_suffix(".txt") for run in runs]
-    translations = zip(runs, outputs, strict=True)
-    seconds["translate"] = timed(
-        *([*common, "--run", str(run), "-o", str(output)] for run, output in translations)
-    )
-    measure = Measure("bleu", references)
+    options = ["-i", str(folder / "sources"), "--device", device.type, "--batch-size", "256"]
+    translations = []
+    for run, output in zip(runs, outputs, strict=True):
+        files = ["--run", str(run), "-o", str(output)]
+        translations.append(["translate", *options, *files])
+    seconds["translate"] = timed(*translations)
+    measure = Measure("bleu", text.references)
     bleu = [measure.statistics(read_lines(output)).score().score for output in outputs]
     record = {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values())}
     if num_seeds > 1:
-        return {
-            **record,
-            "bleu": bleu,
-            "train_s": [60 * read_training(run)["minutes"] for run in runs],
-        }
+        train_s = [60 * read_training(run)["minutes"] for run in runs]
+        return {**record, "bleu": bleu, "train_s": train_s}
     if device != CPU and bleu[0] < TARGET:
         raise UserError(f"BLEU {bleu[0]:.1f} on {TEST_SET}; expected at least {TARGET:g}")
     return {**record, "bleu": bleu[0], **summarize(read_events(runs[0]), [35.0, TARGET])}
@@ -199,7 +192,9 @@ def against_joeynmt(device: torch.device) -> Record:
     Raises:
         UserError: JoeyNMT is not installed on the GPU's machine.
     """
-    is_toy, folder, python = device == CPU, FOLDER / "peers", Path(sys.executable)
+    is_toy = device == CPU
+    folder = FOLDER / "peers"
+    python = Path(sys.executable)
     folder.mkdir(exist_ok=True)
     toy = toy_corpus(folder / "toy") if is_toy else {}
     peers.write_data(folder, load_config(["multi30k"], toy), 8, "valid")
