@@ -40,8 +40,8 @@ def test_a_difference_to_the_cpu_stops_all_blocks(tmp_path: Path, monkeypatch) -
         return SimpleNamespace(returncode=1)
 
     monkeypatch.setattr(command.subprocess, "run", fail)
-    assert command.run_all([], tmp_path, "cpu", seconds=60) == 1
+    assert command.run_all([], tmp_path, "cpu") == 1
     assert started == ["check"]
     (tmp_path / "gpu-check.json").write_text("{}")
-    command.run_all([], tmp_path, "cpu", seconds=60)
+    command.run_all([], tmp_path, "cpu")
     assert started[1:] == [name for name in BLOCKS if name != "check"]

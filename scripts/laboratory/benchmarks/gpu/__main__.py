@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,20 +18,20 @@ BLOCKS = {
         "losses of eager and graphed updates against the CPU's; nothing else runs if they differ",
     ),
     "training": (
-        5,
+        4,
         "training speed at the tutorial's function, also with CUDA graphs, against its own loop",
     ),
-    "training-multi30k": (4, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
+    "training-multi30k": (3, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
     "bleu": (
-        8,
+        3,
         "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate",
     ),
-    "peers": (7, "training speed of JoeyNMT against ours, by their own commands"),
-    "tests": (7, "the device tests, the golden loss curves, the contracts on the GPU"),
-    "text": (5, "translation speed of a run of the blocks before, from text to text"),
-    "seeds": (25, "raw text to eight models, trained at once by eight processes"),
+    "peers": (4, "training speed of JoeyNMT against ours, by their own commands"),
+    "tests": (4, "the device tests, the golden loss curves, the contracts on the GPU"),
+    "text": (3, "translation speed of a run of the blocks before, from text to text"),
+    "seeds": (5, "raw text to eight models, trained at once by eight processes"),
 }
-"""the share of the time that a block may take, and what it measures"""
+"""the minutes that a block may take, and what it measures"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,8 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--records", type=Path, metavar="DIR", help="where records are written (docs/speed)"
     )
-    help_text = "shared by the blocks according to their worth"
-    parser.add_argument("--minutes-in-all", type=float, default=15, metavar="N", help=help_text)
     parser.add_argument(
         "--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone"
     )
@@ -80,32 +77,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         records = options.records or (Path(folder) if options.rehearse else SPEED)
         os.environ["TMPDIR"] = folder  # of the blocks
         device = "cpu" if options.rehearse else "cuda"
-        return run_all(
-            options.names, records.resolve(), device, seconds=60 * options.minutes_in_all
-        )
+        return run_all(options.names, records.resolve(), device)
 
 
-def run_all(names: Sequence[str], records: Path, device: str, *, seconds: float) -> int:
+def run_all(names: Sequence[str], records: Path, device: str) -> int:
     """Run each block in a process of its own, so that none affects the next; `timeout` also ends
-    what it started. Time that a block leaves goes to the blocks after it."""
-    ends_at, failed = time.monotonic() + seconds, []
+    what it started."""
+    failed = []
     paths = {name: records / f"gpu-{name}.json" for name in BLOCKS}
     names = names or [name for name in BLOCKS if not paths[name].is_file()]
-    for index, name in enumerate(names):
-        worth, about = BLOCKS[name]
-        share = worth / sum(BLOCKS[other][0] for other in names[index:])
-        limit = str(max(10.0, share * (ends_at - time.monotonic())))
-        print(f"\n=== {name}: {about} (at most {float(limit):.0f} s)", flush=True)
-        block = [
-            sys.executable,
-            "-m",
-            f"{__package__}.blocks",
-            name,
-            device,
-            str(paths[name]),
-            limit,
-        ]
-        if subprocess.run(["timeout", "--kill-after=5", limit, *block], cwd=ROOT).returncode:
+    for name in names:
+        minutes, about = BLOCKS[name]
+        limit = str(60 * minutes)
+        print(f"\n=== {name}: {about} (at most {minutes} minutes)", flush=True)
+        block = ["-m", f"{__package__}.blocks", name, device, str(paths[name]), limit]
+        command = ["timeout", "--kill-after=5", limit, sys.executable, *block]
+        if subprocess.run(command, cwd=ROOT).returncode:
             failed.append(name)
             if name == "check":
                 break
