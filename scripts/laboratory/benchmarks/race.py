@@ -5,8 +5,7 @@ All train on the same pairs of Multi30k, on one thread. First each system's pace
 turns, on a machine that should be quiet. The race then counts updates, and may run beside other
 work: `race_clock.py` keeps checkpoints at the same minutes. Afterwards each translates the
 validation set greedily, and the best one the test set with the system's own beam search; all are
-scored by the same call. A race that was killed continues with the next system or checkpoint that is
-missing. Systems: `peer_configs/race.yaml`.
+scored by the same call. A race that was killed continues with the system that it was at. Systems: `peer_configs/race.yaml`.
 """
 
 import os
@@ -101,18 +100,18 @@ class Entrant:
     def measure_pace(self, seconds: float) -> None:
         """Train for some CPU seconds, and add the pace to those known."""
         path = self.folder / "pace.json"
-        self._train("null", pace_path=str(path), pace_seconds=seconds)
+        self._train(pace_path=str(path), pace_seconds=seconds)
         pace = read_json(path) | {"paced_on": processor()}
         write_json(self.pace_path, [*self.paces(), pace])
 
     def train(self) -> None:
-        """Train from the last checkpoint on, unless the last is kept."""
-        if not (self.folder / "checkpoints" / race_clock.FINISHED).exists():
-            kept = self.checkpoints()
-            start = str(kept[-1][1] / "model") if kept else "null"
-            self._train(start, pace=self.pace(), minutes=RACE["minutes"])
+        """Train, unless the last checkpoint is kept."""
+        checkpoints = self.folder / "checkpoints"
+        if not (checkpoints / race_clock.FINISHED).exists():
+            shutil.rmtree(checkpoints, ignore_errors=True)
+            self._train(pace=self.pace(), minutes=RACE["minutes"])
 
-    def _train(self, start: str, **clock: Any) -> None:
+    def _train(self, **clock: Any) -> None:
         folder = self.folder / "checkpoints"
         folder.mkdir(parents=True, exist_ok=True)
         task = {
@@ -126,19 +125,17 @@ class Entrant:
         if self.trainer == "ours":
             task["settings"] |= UNVALIDATED
         if self.is_peer:
-            task["config"] = str(self.write_config("train.yaml", start=start))
+            task["config"] = str(self.write_config("train.yaml"))
         write_json(self.folder / "task.json", task)
         self.run("-m", "scripts.laboratory.benchmarks.race_clock", str(self.folder / "task.json"))
         shutil.rmtree(self.folder / "run", ignore_errors=True)
         shutil.rmtree(self.folder / "model", ignore_errors=True)
 
-    def write_config(
-        self, name: str, *, start: str = "null", checkpoint: str = "null", beam_size: int = 1
-    ) -> Path:
+    def write_config(self, name: str, *, checkpoint: str = "null", beam_size: int = 1) -> Path:
         """A peer's configuration, filled in."""
         template = Template((peers.CONFIGS / self.config).read_text(encoding="utf-8"))
         folders = {"data": str(self.field.data), "folder": str(self.folder)}
-        text = template.substitute(folders, start=start, checkpoint=checkpoint, beam_size=beam_size)
+        text = template.substitute(folders, checkpoint=checkpoint, beam_size=beam_size)
         write_lines(self.folder / name, [text])
         return self.folder / name
 

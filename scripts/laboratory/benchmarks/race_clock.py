@@ -46,20 +46,14 @@ def cpu_seconds() -> float:
 
 
 class Clock:
-    """Keeps a checkpoint when training reaches each of the given minutes. Training resumes from the
-    last one."""
+    """Keeps a checkpoint when training reaches each of the given minutes."""
 
     def __init__(self, folder: Path, minutes: Sequence[float], pace: Mapping[str, float]) -> None:
-        kept = checkpoints(folder)
-        self.last = kept[-1][1] if kept else None
-        self._updates: int = read_json(self.last / CLOCK)["updates"] if self.last else 0
-        self._folder, self._pace, self._parent = folder, pace, os.getppid()
-        self._marks = [mark for mark in minutes if mark > self.minutes] if kept else [*minutes]
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a checkpoint is still to be kept."""
-        return bool(self._marks)
+        self._folder = folder
+        self._marks = list(minutes)
+        self._pace = pace
+        self._updates = 0
+        self._parent = os.getppid()
 
     @property
     def minutes(self) -> float:
@@ -74,7 +68,7 @@ class Clock:
             os._exit(1)
         if self.minutes >= self._marks[0]:
             self.keep(save)
-            if not self.is_running:
+            if not self._marks:
                 self.finish()
 
     def keep(self, save: Save) -> None:
@@ -97,8 +91,6 @@ class Clock:
 class PaceMaker:
     """In place of a clock: measures the pace of a system, and ends the process after some
     seconds."""
-
-    last = None
 
     def __init__(self, path: Path, seconds: float) -> None:
         """`path`: where the pace is written."""
@@ -127,10 +119,9 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     from seq2seq_attn import train_model
     from seq2seq_attn.train.loop import Trainer
 
-    run_dir, after_update = Path(task["run_dir"]), Trainer._give_back_memory
+    run_dir = Path(task["run_dir"])
+    after_update = Trainer._give_back_memory
     shutil.rmtree(run_dir, ignore_errors=True)
-    if clock.last is not None:
-        shutil.copytree(clock.last, run_dir)
 
     def save(trainer: Trainer, folder: Path) -> None:
         trainer._save()
@@ -143,9 +134,7 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
         clock.check(partial(save, trainer))
 
     with mock.patch.object(Trainer, "_give_back_memory", check):
-        train_model(
-            task["config"], task["settings"], run_dir=run_dir, resume=clock.last is not None
-        )
+        train_model(task["config"], task["settings"], run_dir=run_dir)
     clock.keep(lambda folder: shutil.copytree(run_dir, folder, dirs_exist_ok=True))
 
 
@@ -153,7 +142,7 @@ def train_tutorial(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     """The loop of the tutorial's notebook."""
     from scripts.laboratory.benchmarks.tutorial import train
 
-    clock.keep(train(task["settings"], clock.last, clock.check))
+    clock.keep(train(task["settings"], clock.check))
 
 
 def train_joeynmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
@@ -184,7 +173,8 @@ def train_opennmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     update = Trainer._gradient_accumulation
 
     def save(trainer: Any, folder: Path) -> None:
-        saver, step = trainer.model_saver, trainer.optim.training_step
+        saver = trainer.model_saver
+        step = trainer.optim.training_step
         saver.save(step)
         os.rename(f"{saver.base_path}_step_{step}.pt", folder / "model")
 
@@ -193,8 +183,7 @@ def train_opennmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
         clock.check(partial(save, trainer))
 
     Trainer._gradient_accumulation = check
-    start = [] if clock.last is None else ["-train_from", str(clock.last / "model")]
-    sys.argv[1:] = ["-config", task["config"], *start]
+    sys.argv[1:] = ["-config", task["config"]]
     main()
 
 
@@ -215,8 +204,7 @@ if __name__ == "__main__":
         _train(PaceMaker(Path(_task["pace_path"]), _task["pace_seconds"]), _task)
         sys.exit("ended before its pace was known")
     _clock = Clock(Path(_task["folder"]), _task["minutes"], _task["pace"])
-    if _clock.is_running:
-        _train(_clock, _task)
-        if _task["trainer"] not in ENDING:
-            sys.exit(f"{_task['trainer']}: ended before its last checkpoint")
+    _train(_clock, _task)
+    if _task["trainer"] not in ENDING:
+        sys.exit(f"{_task['trainer']}: ended before its last checkpoint")
     _clock.finish()

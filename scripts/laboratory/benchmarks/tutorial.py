@@ -7,8 +7,9 @@ and a mask on the attention.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,10 +37,8 @@ class TutorialModel(nn.Module):
         self, config: ModelConfig, *, num_source_ids: int, num_target_ids: int, packed: bool
     ) -> None:
         super().__init__()
-        embedding_size, hidden_size = (
-            config.embedding_size,
-            config.hidden_size or 2 * config.encoder.hidden_size,
-        )
+        embedding_size = config.embedding_size
+        hidden_size = config.hidden_size or 2 * config.encoder.hidden_size
         self.packed = packed
         self.dropout = nn.Dropout(DROPOUT)
         self.source_embedding = nn.Embedding(num_source_ids, embedding_size)
@@ -57,7 +56,8 @@ class TutorialModel(nn.Module):
         """Logits [T, B, V]."""
         mask_BS = (source_SB != 0).t() if self.packed else None
         states_BSM, hidden_BH = self.encode(source_SB, lengths_B if self.packed else None)
-        logits, previous_B = [], tgt_in_TB[0]
+        logits = []
+        previous_B = tgt_in_TB[0]
         for t in range(len(tgt_in_TB)):
             step_BV, hidden_BH = self.step(previous_B, hidden_BH, states_BSM, mask_BS)
             logits.append(step_BV)
@@ -99,10 +99,8 @@ class TutorialModel(nn.Module):
     def copy_weights(self, model: Seq2Seq) -> None:
         """Take the weights of ours (config `tutorial`): from then on both are the same function."""
         ours = dict(model.named_parameters())
-        query, key = (
-            ours["decoder.attention.query_projection.weight"],
-            ours["decoder.attention.key_projection.weight"],
-        )
+        query = ours["decoder.attention.query_projection.weight"]
+        key = ours["decoder.attention.key_projection.weight"]
         weights = {
             "source_embedding.weight": ours["encoder.embedding.weight"],
             "bridge.weight": ours["decoder.bridge.projection.weight"],
@@ -156,18 +154,17 @@ def tutorial_update(
     optimizer.step()
 
 
-def train(
-    settings: Sequence[str], start: Path | None, after_update: Callable[[Save], object]
-) -> Save:
+def train(settings: Mapping[str, Any], after_update: Callable[[Save], object]) -> Save:
     """Train as the notebook does, on the corpus of the config `tutorial`: random batches, nothing
-    packed or masked, weights from N(0, 0.01), teacher forcing 0.5. `start`: a checkpoint to
-    continue. `after_update` gets a function that writes a checkpoint into a folder. Returns that
+    packed or masked, weights from N(0, 0.01), teacher forcing 0.5.
+    `after_update` gets a function that writes a checkpoint into a folder. Returns that
     function."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     config = load_config(["tutorial"], settings)
     prepared = prepare_corpus(config)
-    pairs, size = prepared.pairs("train"), config.train.batch.size
+    pairs = prepared.pairs("train")
+    size = config.train.batch.size
     model = TutorialModel(
         config.model,
         num_source_ids=len(prepared.source_vocab),
@@ -177,28 +174,18 @@ def train(
     for name, parameter in model.named_parameters():
         nn.init.normal_(parameter, std=0.01) if "weight" in name else nn.init.zeros_(parameter)
     optimizer = torch.optim.Adam(model.parameters())
-    update = 0
 
     def save(folder: Path) -> None:
-        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "update": update}
         about = {"config": config.model.model_dump(mode="json"), "data": str(prepared.directory)}
-        torch.save({**state, **about, "rng": torch.get_rng_state()}, folder / CHECKPOINT)
+        torch.save({"model": model.state_dict(), **about}, folder / CHECKPOINT)
 
-    if start is not None:
-        saved = torch.load(start / CHECKPOINT)
-        model.load_state_dict(saved["model"])
-        optimizer.load_state_dict(saved["optimizer"])
-        torch.set_rng_state(saved["rng"])
-        update = saved["update"]
-    per_epoch = -(-len(pairs) // size)
     assert config.train.max_epochs is not None
-    while update < per_epoch * config.train.max_epochs:
-        epoch, number = divmod(update, per_epoch)
+    for epoch in range(config.train.max_epochs):
         order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(epoch)).tolist()
-        batch = pairs.batch(order[number * size : (number + 1) * size], with_extended=False)
-        tutorial_update(model, optimizer, batch, config.train.teacher_forcing.start)
-        update += 1
-        after_update(save)
+        for start in range(0, len(pairs), size):
+            batch = pairs.batch(order[start : start + size], with_extended=False)
+            tutorial_update(model, optimizer, batch, config.train.teacher_forcing.start)
+            after_update(save)
     return save
 
 
