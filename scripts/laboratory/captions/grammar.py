@@ -220,15 +220,6 @@ class Grammar(NounPhrases):
         named.barred_ranks.add(word.rank)
         return clause
 
-    def existential(self) -> Clause:
-        """es gibt: something is there."""
-        classes = frozenset({"person", "animal", "tree", "plant"})
-        clause = Clause(self.uid(), None, self.noun_phrase(classes, form="indefinite"), "present")
-        clause.is_existential = True
-        clause.place = self.place(frozenset({"outdoor", "settlement"}))
-        clause.front = "place" if self.chance(0.6) else "subject"
-        return clause
-
 
 def _is_timeless(verb: Verb, mode: Mode) -> bool:
     """Whether somebody says, or something costs, at no particular time."""

@@ -82,12 +82,10 @@ class NounPhrases:
     ) -> NounPhrase:
         """A noun phrase of one of the classes. `form`: any, indefinite, place (der, ein, dieser),
         bare or ein."""
-        if (
-            form == "any"
-            and "person" in classes
-            and self.chance(self.name_share if len(classes) == 1 else 0.67 * self.name_share)
-        ):
-            return self.person_name()
+        if form == "any" and "person" in classes:
+            share = self.name_share if len(classes) == 1 else 0.67 * self.name_share
+            if self.chance(share):
+                return self.person_name()
         nouns = nouns_of(classes)
         noun = self.choose(nouns)
         for _ in range(3):
@@ -105,15 +103,12 @@ class NounPhrases:
         if not noun.plural:
             phrase.determiner = "der" if form == "any" and self.chance(0.3) else ""
             return
-        if (
-            form == "any"
-            and owner is not None
-            and can_own(owner)
-            and noun.classes & _OWNED
-            and self.chance(0.25)
-        ):
-            phrase.determiner, phrase.owner, phrase.is_plural = "sein", owner, owner.is_many
-            return
+        if form == "any" and owner is not None and can_own(owner) and noun.classes & _OWNED:
+            if self.chance(0.25):
+                phrase.determiner = "sein"
+                phrase.owner = owner
+                phrase.is_plural = owner.is_many
+                return
         if form in ("bare", "ein"):
             kind = form
         elif form == "indefinite" and noun.classes & _UNCOUNTED:
@@ -134,7 +129,8 @@ class NounPhrases:
             if "kin" in classes or self.chance(0.8):
                 phrase.number = min(self.choose(self.numerals), self.choose(self.numerals))[1:]
             else:
-                phrase.number = (str(self.rng.randint(13, 99 if "goods" in classes else 30)),) * 2
+                number = str(self.rng.randint(13, 99 if "goods" in classes else 30))
+                phrase.number = (number, number)
         elif kind == "quantity":
             phrase.number = self.choose([*self.lexicon.determiners.items()])
             phrase.determiner = phrase.number[0]
@@ -145,13 +141,12 @@ class NounPhrases:
         """So many euros, kilograms or minutes: a number to be copied."""
         is_big = accepts(frozenset({"vehicle"}), subject)
         if "money" in unit.classes:
-            low, high = (
-                (200, 9999)
-                if is_big or accepts(frozenset({"furniture", "device"}), subject)
-                else (2, 150)
-            )
+            is_dear = is_big or accepts(frozenset({"furniture", "device"}), subject)
+            low, high = (200, 9999) if is_dear else (2, 150)
         elif "weight" in unit.classes:
-            low, high = (500, 9999) if is_big else (40, 120) if subject.is_person else (2, 30)
+            low, high = (40, 120) if subject.is_person else (2, 30)
+            if is_big:
+                low, high = 500, 9999
         else:
             low, high = 5, 240
         number = str(self.rng.randint(low, high))

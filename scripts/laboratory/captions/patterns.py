@@ -1,7 +1,7 @@
 """The sentence patterns of captions: the smallest sentence of each kind, before it grows."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from scripts.laboratory.captions.grammar import Grammar
 from scripts.laboratory.captions.lexicon import Phrase
@@ -20,7 +20,9 @@ from scripts.laboratory.captions.tree import Clause, NounPhrase, Sentence, Tense
 def draw_tense(grammar: Grammar) -> Tense:
     """The tense of a sentence."""
     draw = grammar.rng.random()
-    return "present" if draw < 0.6 else "past" if draw < 0.88 else "future"
+    if draw < 0.6:
+        return "present"
+    return "past" if draw < 0.88 else "future"
 
 
 def simple(grammar: Grammar, tense: Tense) -> Clause:
@@ -54,11 +56,6 @@ def perfect(grammar: Grammar, tense: Tense) -> Clause:
     return _negate(grammar, grammar.clause("past"))
 
 
-def future(grammar: Grammar, tense: Tense) -> Clause:
-    """werden, the infinitive at the end."""
-    return grammar.clause("future")
-
-
 def separable(grammar: Grammar, tense: Tense) -> Clause:
     """The prefix at the end."""
     for _ in range(30):
@@ -70,34 +67,21 @@ def separable(grammar: Grammar, tense: Tense) -> Clause:
     raise Impossible
 
 
-def dative(grammar: Grammar, tense: Tense) -> Clause:
-    """A verb that governs the dative."""
-    return grammar.clause(tense, DATIVE)
-
-
-def giving(grammar: Grammar, tense: Tense) -> Clause:
-    """Dative before accusative; English turns them round."""
-    return grammar.clause(tense, ("ditransitive",))
-
-
-def passive(grammar: Grammar, tense: Tense) -> Clause:
-    """werden with the participle, the agent behind von."""
-    return grammar.passive(tense)
-
-
-def copula(grammar: Grammar, tense: Tense) -> Clause:
-    """A subject with a predicate."""
-    return grammar.copula(tense)
-
-
-def measure(grammar: Grammar, tense: Tense) -> Clause:
-    """A number to copy: kosten, wiegen, dauern."""
-    return grammar.clause(tense, ("measure",))
+dative = partial(Grammar.clause, frames=DATIVE)
+giving = partial(Grammar.clause, frames=("ditransitive",))
+"""dative before accusative; English turns them round"""
+measure = partial(Grammar.clause, frames=("measure",))
+"""a number to copy: kosten, wiegen, dauern"""
 
 
 def existential(grammar: Grammar, tense: Tense) -> Clause:
-    """es gibt."""
-    return grammar.existential()
+    """es gibt: something is there."""
+    classes = frozenset({"person", "animal", "tree", "plant"})
+    subject = grammar.noun_phrase(classes, form="indefinite")
+    clause = Clause(grammar.uid(), None, subject, is_existential=True)
+    clause.place = grammar.place(frozenset({"outdoor", "settlement"}))
+    clause.front = "place" if grammar.chance(0.6) else "subject"
+    return clause
 
 
 def object_first(grammar: Grammar, tense: Tense) -> Clause:
@@ -163,11 +147,21 @@ _MAIN: dict[Tense, tuple[Callable[[Grammar, Tense], Clause], ...]] = {
         separable,
         dative,
         giving,
-        passive,
-        copula,
+        Grammar.passive,
+        Grammar.copula,
     ),
-    "past": (perfect, perfect, perfect, inversion, inversion, passive, dative, giving, copula),
-    "future": (future, future, inversion, dative),
+    "past": (
+        perfect,
+        perfect,
+        perfect,
+        inversion,
+        inversion,
+        Grammar.passive,
+        dative,
+        giving,
+        Grammar.copula,
+    ),
+    "future": (Grammar.clause, Grammar.clause, inversion, dative),
 }
 
 
@@ -185,7 +179,8 @@ def _inner(grammar: Grammar, tense: Tense, subject: NounPhrase | None) -> Clause
 
 def _negate(grammar: Grammar, clause: Clause) -> Clause:
     """nicht or kein, now and then."""
-    verb, phrase = clause.verb, clause.accusative
+    verb = clause.verb
+    phrase = clause.accusative
     if verb is None or verb.frame in ("place", "measure", "direction") or not grammar.chance(0.1):
         return clause
     if phrase is not None and phrase.determiner == "ein":
@@ -228,13 +223,11 @@ def add_subordinate(grammar: Grammar, clause: Clause) -> Clause:
 def linked_clause(grammar: Grammar, main: Clause, *, with_pronoun: bool = True) -> Clause:
     """A subordinate clause with its conjunction, in the tense of the main clause."""
     tense = tense_of(main.mode)
-    conjunction = grammar.choose(
-        [
-            word
-            for word in grammar.lexicon.conjunctions
-            if tense in word.kinds or _is_habitual(word, main)
-        ]
-    )
+    conjunctions = []
+    for word in grammar.lexicon.conjunctions:
+        if tense in word.kinds or _is_habitual(word, main):
+            conjunctions.append(word)
+    conjunction = grammar.choose(conjunctions)
     subject = None
     if (
         with_pronoun
@@ -273,12 +266,12 @@ CLAUSE_PATTERNS: dict[str, Callable[[Grammar, Tense], Clause]] = {
     "inversion": inversion,
     "modal": modal,
     "perfect": perfect,
-    "future": future,
+    "future": Grammar.clause,
     "separable": separable,
     "dative": dative,
     "giving": giving,
-    "passive": passive,
-    "copula": copula,
+    "passive": Grammar.passive,
+    "copula": Grammar.copula,
     "measure": measure,
     "existential": existential,
     "object first": object_first,
@@ -322,9 +315,9 @@ def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
     if pattern == "fronted clause":
         main = main_clause(grammar, tense)
         main.front = "subject"
-        sentence = Sentence(
-            grammar.uid(), [main], opening=linked_clause(grammar, main, with_pronoun=False)
-        )
+        uid = grammar.uid()
+        opening = linked_clause(grammar, main, with_pronoun=False)
+        sentence = Sentence(uid, [main], opening=opening)
     elif pattern == "question":
         clause = grammar.clause(
             "past" if tense == "past" else "present",
@@ -332,10 +325,8 @@ def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
         )
         sentence = Sentence(grammar.uid(), [clause], is_question=True)
     elif pattern == "coordination":
-        first, second = main_clause(grammar, tense), main_clause(grammar, tense)
-        sentence = Sentence(
-            grammar.uid(), [first, second], ["aber" if grammar.chance(0.25) else "und"]
-        )
+        clauses = [main_clause(grammar, tense), main_clause(grammar, tense)]
+        sentence = Sentence(grammar.uid(), clauses, ["aber" if grammar.chance(0.25) else "und"])
     else:
         sentence = Sentence(grammar.uid(), [CLAUSE_PATTERNS[pattern](grammar, tense)])
     return sentence
