@@ -3,20 +3,20 @@ possessive."""
 
 from scripts.laboratory.captions.lexicon import Adjective
 from scripts.laboratory.captions.tree import (
+    COMMA,
     Clause,
-    FixedPhrase,
     Key,
     NounPhrase,
     PrepositionalPhrase,
     Sentence,
     Token,
+    coordinate,
     words,
 )
 
 _PRONOUN = {"m": "he", "f": "she"}
 _POSSESSIVE = {"m": "his", "f": "her", "n": "its"}
 _JOINTS = {"und": "and", "aber": "but"}
-COMMA = ","
 
 
 def english_sentence(sentence: Sentence) -> list[Token]:
@@ -51,7 +51,7 @@ def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = Tr
     if clause.gap:
         tokens += _relative_pronoun(clause)
     elif clause.link is not None:
-        tokens += _fixed(clause.link)
+        tokens += clause.link.english()
     elif has_subject:
         tokens += _front(clause)
     auxiliary, rest = _verbs(clause, is_question=is_question)
@@ -72,7 +72,7 @@ def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = Tr
 
 def _front(clause: Clause) -> list[Token]:
     if clause.front == "time" and clause.time is not None:
-        tokens = _fixed(clause.time)
+        tokens = clause.time.english()
     elif clause.front == "place" and clause.place is not None:
         tokens = english_pp(clause.place)
     else:
@@ -96,9 +96,9 @@ def _middle(clause: Clause) -> list[Token]:
     """Adverbs before the main verb."""
     tokens: list[Token] = []
     if clause.time is not None and clause.time.phrase.is_mid and clause.front != "time":
-        tokens += _fixed(clause.time)
+        tokens += clause.time.english()
     if clause.manner is not None and _manner_place(clause) == "before":
-        tokens += _fixed(clause.manner)
+        tokens += clause.manner.english()
     return tokens
 
 
@@ -149,7 +149,7 @@ def _verbs(clause: Clause, *, is_question: bool) -> tuple[list[Token], list[Toke
 
 
 def _complements(clause: Clause) -> list[Token]:
-    manner = _fixed(clause.manner) if clause.manner is not None else []
+    manner = clause.manner.english() if clause.manner is not None else []
     tokens: list[Token] = manner if _manner_place(clause) == "behind the verb" else []
     if clause.is_existential:
         tokens += english_np(clause.subject)
@@ -168,11 +168,11 @@ def _complements(clause: Clause) -> list[Token]:
     if clause.direction is not None:
         tokens += english_pp(clause.direction)
     if clause.means is not None:
-        tokens += _fixed(clause.means)
+        tokens += clause.means.english()
     if clause.place is not None and clause.front != "place" and clause.gap != "place":
         tokens += english_pp(clause.place)
     if clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid:
-        tokens += _fixed(clause.time)
+        tokens += clause.time.english()
     return tokens
 
 
@@ -188,13 +188,6 @@ def _trailing(clause: Clause) -> list[Token]:
     return tokens
 
 
-def _fixed(fixed: FixedPhrase) -> list[Token]:
-    keys: list[list[Key]] = [[] for _ in fixed.en]
-    for i, j in fixed.phrase.word_links:
-        keys[j].append((fixed.uid, f"{i}-{j}"))
-    return [Token(word, tuple(key)) for word, key in zip(fixed.en, keys, strict=True)]
-
-
 def english_pp(pp: PrepositionalPhrase) -> list[Token]:
     """A prepositional phrase; every word of "in front of" carries the preposition's key."""
     return [*words(pp.en, (pp.uid, "prep")), *english_np(pp.phrase)]
@@ -202,12 +195,7 @@ def english_pp(pp: PrepositionalPhrase) -> list[Token]:
 
 def english_np(phrase: NounPhrase) -> list[Token]:
     """A noun phrase with everything that hangs on it."""
-    tokens = _single(phrase)
-    for i, other in enumerate(phrase.following):
-        is_last = i == len(phrase.following) - 1
-        tokens += words("and" if is_last else COMMA, (other.uid, "and" if is_last else "comma"))
-        tokens += _single(other)
-    return tokens
+    return coordinate(phrase, "and", _single)
 
 
 def _single(phrase: NounPhrase) -> list[Token]:

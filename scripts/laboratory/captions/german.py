@@ -3,6 +3,7 @@ commas."""
 
 from scripts.laboratory.captions.lexicon import Adjective, Case
 from scripts.laboratory.captions.tree import (
+    COMMA,
     Clause,
     FixedPhrase,
     Key,
@@ -10,6 +11,7 @@ from scripts.laboratory.captions.tree import (
     PrepositionalPhrase,
     Sentence,
     Token,
+    coordinate,
     words,
 )
 
@@ -36,7 +38,6 @@ _AUXILIARIES = {
     "passive past": ("wurde", "wurden"),
 }
 """finite verbs before a participle, singular and plural"""
-COMMA = ","
 
 Part = NounPhrase | PrepositionalPhrase | FixedPhrase | Token
 
@@ -85,7 +86,7 @@ def german_clause(clause: Clause, order: str) -> list[Token]:
         if clause.gap:
             tokens += _relative_pronoun(clause)
         elif clause.link is not None:
-            tokens += _fixed(clause.link)
+            tokens += clause.link.german()
     finite, end = _verbs(clause)
     middle, extraposed = _middle_field(clause, order, has_bracket=bool(end) or order == "last")
     if order == "second":
@@ -151,7 +152,7 @@ def _front(clause: Clause) -> list[Token]:
     if clause.is_existential and clause.front == "subject":
         return words("es", (clause.uid, "there"))
     if clause.front == "time" and clause.time is not None:
-        return _fixed(clause.time)
+        return clause.time.german()
     if clause.front == "place" and clause.place is not None:
         return german_pp(clause.place)
     if clause.front == "accusative" and clause.accusative is not None:
@@ -220,7 +221,7 @@ def _part(part: Part, case: Case, skip: Clause | None) -> list[Token]:
     if isinstance(part, Token):
         return [part]
     if isinstance(part, FixedPhrase):
-        return _fixed(part)
+        return part.german()
     if isinstance(part, PrepositionalPhrase):
         return german_pp(part, skip)
     return german_np(part, case, skip)
@@ -229,13 +230,6 @@ def _part(part: Part, case: Case, skip: Clause | None) -> list[Token]:
 def _hanging_relative(part: Part) -> Clause | None:
     phrase = part.phrase if isinstance(part, PrepositionalPhrase) else part
     return phrase.relative if isinstance(phrase, NounPhrase) else None
-
-
-def _fixed(fixed: FixedPhrase) -> list[Token]:
-    keys: list[list[Key]] = [[] for _ in fixed.de]
-    for i, j in fixed.phrase.word_links:
-        keys[i].append((fixed.uid, f"{i}-{j}"))
-    return [Token(word, tuple(key)) for word, key in zip(fixed.de, keys, strict=True)]
 
 
 def german_pp(pp: PrepositionalPhrase, skip: Clause | None = None) -> list[Token]:
@@ -251,12 +245,7 @@ def german_pp(pp: PrepositionalPhrase, skip: Clause | None = None) -> list[Token
 
 def german_np(phrase: NounPhrase, case: Case, skip: Clause | None = None) -> list[Token]:
     """A noun phrase with everything that hangs on it, except the relative clause `skip`."""
-    tokens = _single(phrase, case, skip)
-    for i, other in enumerate(phrase.following):
-        is_last = i == len(phrase.following) - 1
-        tokens += words("und" if is_last else COMMA, (other.uid, "and" if is_last else "comma"))
-        tokens += _single(other, case, skip)
-    return tokens
+    return coordinate(phrase, "und", lambda single: _single(single, case, skip))
 
 
 def _single(phrase: NounPhrase, case: Case, skip: Clause | None) -> list[Token]:

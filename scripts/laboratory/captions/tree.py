@@ -7,11 +7,13 @@ number, role), so each language can order its words as it likes and the gold ali
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from scripts.laboratory.captions.lexicon import Adjective, Case, Modal, Noun, Phrase, Verb
 
+COMMA = ","
 Key = tuple[int, str]
 Mode = Literal["present", "perfect", "future", "modal", "passive", "passive past", "past"]
 Tense = Literal["present", "past", "future"]
@@ -80,6 +82,19 @@ class NounPhrase:
         return self.determiner in ("der", "dieser", "sein", "jeder", "pronoun") or bool(self.name)
 
 
+def coordinate(
+    phrase: NounPhrase, conjunction: str, tokens_of: Callable[[NounPhrase], list[Token]]
+) -> list[Token]:
+    """A noun phrase and those that follow it, with commas and a conjunction."""
+    tokens = tokens_of(phrase)
+    for other in phrase.following:
+        is_last = other is phrase.following[-1]
+        text = conjunction if is_last else COMMA
+        tokens += words(text, (other.uid, "and" if is_last else "comma"))
+        tokens += tokens_of(other)
+    return tokens
+
+
 @dataclass(eq=False, slots=True)
 class PrepositionalPhrase:
     """A preposition in both languages, the case it governs, and its noun phrase."""
@@ -99,6 +114,20 @@ class FixedPhrase:
     phrase: Phrase
     de: tuple[str, ...]
     en: tuple[str, ...]
+
+    def german(self) -> list[Token]:
+        return self._tokens(self.de, 0)
+
+    def english(self) -> list[Token]:
+        return self._tokens(self.en, 1)
+
+    def _tokens(self, texts: Sequence[str], side: int) -> list[Token]:
+        """The words of one side, with a key for each of their links."""
+        tokens = []
+        for position, text in enumerate(texts):
+            links = [link for link in self.phrase.word_links if link[side] == position]
+            tokens.append(Token(text, tuple((self.uid, f"{i}-{j}") for i, j in links)))
+        return tokens
 
 
 @dataclass(eq=False, slots=True)
