@@ -23,7 +23,6 @@ from scripts.laboratory.harness.records import (
     describe,
     exit_code,
     read_events,
-    read_training,
     set_arguments,
 )
 from scripts.laboratory.harness.runs import SEQ2SEQ
@@ -114,15 +113,14 @@ def training(device: torch.device, *, name: str) -> Record:
     return train.measure(build_config(name, device), amount, device, cuda_graphs=True)
 
 
-def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
+def raw_text_to_bleu(device: torch.device) -> Record:
     """Seconds from raw text to the BLEU of a test set by the commands prepare, train and translate.
-    A process for each seed, all at once; a single one may use all threads.
 
     Raises:
-        UserError: a command failed, or the BLEU of a single seed is below `TARGET` on a GPU.
+        UserError: a command failed, or the BLEU is below `TARGET` on a GPU.
     """
-    folder = FOLDER / f"seeds-{num_seeds}"
-    runs = []
+    folder = FOLDER / "bleu"
+    run = folder / "run"
     if device == CPU:
         settings = toy_settings(folder / "toy") | {"train.max_epochs": 1}
     else:
@@ -130,44 +128,28 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
         settings = {"data.source_dir": str(raw), "data.data_dir": str(folder / "data")}
         settings |= {"train.device": "cuda", "train.cuda_graphs": True}
     arguments = ["-c", CONFIG, *set_arguments(settings)]
-    seconds = {"prepare": timed(["prepare", *arguments])}
-    arguments += set_arguments({"train.num_threads": 1} if num_seeds > 1 else {})
-    trainings = []
-    for seed in range(1, num_seeds + 1):
-        runs.append(folder / f"run-{seed}")
-        own = ["--set", f"seed={seed}", "--run-dir", str(runs[-1])]
-        trainings.append(["train", *arguments, *own])
-    seconds["train"] = timed(*trainings)
-    text = Run(runs[0]).read_set("valid" if device == CPU else TEST_SET)
+    seconds = {
+        "prepare": timed("prepare", *arguments),
+        "train": timed("train", *arguments, "--run-dir", str(run)),
+    }
+    text = Run(run).read_set("valid" if device == CPU else TEST_SET)
     write_lines(folder / "sources", text.source)
-    outputs = [run.with_suffix(".txt") for run in runs]
-    options = ["-i", str(folder / "sources"), "--device", device.type, "--batch-size", "256"]
-    translations = []
-    for run, output in zip(runs, outputs, strict=True):
-        files = ["--run", str(run), "-o", str(output)]
-        translations.append(["translate", *options, *files])
-    seconds["translate"] = timed(*translations)
-    measure = Measure("bleu", text.references)
-    bleu = [measure.statistics(read_lines(output)).score().score for output in outputs]
+    files = ["--run", str(run), "-i", str(folder / "sources"), "-o", str(folder / "output")]
+    options = ["--device", device.type, "--batch-size", "256"]
+    seconds["translate"] = timed("translate", *files, *options)
+    scored = Measure("bleu", text.references).statistics(read_lines(folder / "output"))
+    bleu = scored.score().score
+    if device != CPU and bleu < TARGET:
+        raise UserError(f"BLEU {bleu:.1f} on {TEST_SET}; expected at least {TARGET:g}")
     record = {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values())}
-    if num_seeds > 1:
-        train_s = [60 * read_training(run)["minutes"] for run in runs]
-        return {**record, "bleu": bleu, "train_s": train_s}
-    if device != CPU and bleu[0] < TARGET:
-        raise UserError(f"BLEU {bleu[0]:.1f} on {TEST_SET}; expected at least {TARGET:g}")
-    return {**record, "bleu": bleu[0], **summarize(read_events(runs[0]), [35.0, TARGET])}
+    return {**record, "bleu": bleu, **summarize(read_events(run), [35.0, TARGET])}
 
 
-def timed(*commands: Sequence[str]) -> float:
-    """The seconds of some commands of `seq2seq`, all at once."""
+def timed(*arguments: str) -> float:
+    """The seconds of a command of `seq2seq`."""
     began_at = time.monotonic()
-    started = [
-        subprocess.Popen([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL)
-        for arguments in commands
-    ]
-    codes = [process.wait() for process in started]
-    if any(codes):
-        raise UserError(f"seq2seq {' '.join(commands[0])}: failed")
+    if subprocess.run([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL).returncode:
+        raise UserError(f"seq2seq {' '.join(arguments)}: failed")
     return time.monotonic() - began_at
 
 
@@ -177,12 +159,12 @@ def text(device: torch.device) -> Record:
     Raises:
         UserError: there is none.
     """
-    runs = [path.parent for path in sorted(FOLDER.glob("seeds-*/run-1/model.safetensors"))]
-    if not runs:
-        raise UserError("no trained run here; name the block bleu or seeds first")
+    run = FOLDER / "bleu" / "run"
+    if not run.exists():
+        raise UserError("no trained run here; name the block bleu first")
     if device == CPU:
-        return {"rows": search.measure(runs[0], "valid", 1, [4], device)}
-    return {"rows": search.measure(runs[0], TEST_SET, 3, BATCH_SIZES, device)}
+        return {"rows": search.measure(run, "valid", 1, [4], device)}
+    return {"rows": search.measure(run, TEST_SET, 3, BATCH_SIZES, device)}
 
 
 def against_joeynmt(device: torch.device) -> Record:
@@ -242,10 +224,9 @@ RUN: dict[str, Callable[[torch.device], Record]] = {
     "check": check,
     "training": partial(training, name="tutorial"),
     "training-multi30k": partial(training, name="multi30k"),
-    "bleu": partial(raw_text_to_bleu, num_seeds=1),
+    "bleu": raw_text_to_bleu,
     "peers": against_joeynmt,
     "tests": tests,
-    "seeds": lambda device: raw_text_to_bleu(device, num_seeds=2 if device == CPU else 8),
     "text": text,
 }
 
