@@ -131,13 +131,15 @@ class Experiment(BaseModel):
         runs: dict[str, list[Run]] = {}
         scored = [arm for arm in self.arms if self.arms[arm].is_scored]
         for arm in sorted(scored, key=lambda arm: arm != self.baseline):
-            names = (path.name.rpartition("-s") for path in self.directory.glob(f"{stem(arm)}-s*/"))
-            seeds = sorted(
-                int(seed) for name, _, seed in names if name == stem(arm) and seed.isdigit()
-            )
-            if finished := [
-                run for run in (self.run(arm, seed) for seed in seeds) if run.is_finished()
-            ]:
+            seeds = []
+            for path in self.directory.glob(f"{stem(arm)}-s*/"):
+                name, _, seed = path.name.rpartition("-s")
+                if name == stem(arm) and seed.isdigit():
+                    seeds.append(int(seed))
+            finished = [
+                run for run in (self.run(arm, seed) for seed in sorted(seeds)) if run.is_finished()
+            ]
+            if finished:
                 runs[arm] = finished
         if self.baseline not in runs:
             raise UserError(
@@ -192,14 +194,10 @@ def load_experiment(name: str, settings: Mapping[str, Any] | None = None) -> Exp
     """
     if name not in names():
         raise UsageError(f"{name}: no such experiment; there are {', '.join(names())}")
-    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    values = yaml.safe_load(text)
+    values = _read_yaml(name)
     parent = values.pop("extends", None)
     if parent is not None:
-        values = {
-            **yaml.safe_load((FOLDER / f"{parent}.yaml").read_text(encoding="utf-8")),
-            **values,
-        }
+        values = _read_yaml(parent) | values
     trial = f"{name}-trial" if settings else name
     text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=RUNS / trial)
     try:
@@ -209,17 +207,18 @@ def load_experiment(name: str, settings: Mapping[str, Any] | None = None) -> Exp
     if settings:
         record = experiment.directory.resolve() / f"record{Path(experiment.record).suffix}"
         experiment = experiment.model_copy(update={"record": str(record), "trial": settings})
-    paths = (
-        path
-        for axis in experiment.axes
-        for path in sorted((ROOT / "configs" / axis).glob("*.yaml"))
-    )
-    overlays = (f"{path.parent.name}/{path.stem}" for path in paths)
-    experiment.arms.update(
-        {name: Arm(configs=[name]) for name in overlays if name not in experiment.leave_out}
-    )
+    for axis in experiment.axes:
+        for path in sorted((ROOT / "configs" / axis).glob("*.yaml")):
+            overlay = f"{axis}/{path.stem}"
+            if overlay not in experiment.leave_out:
+                experiment.arms[overlay] = Arm(configs=[overlay])
     experiment.baseline = experiment.baseline or next(iter(experiment.arms))
     return experiment
+
+
+def _read_yaml(name: str) -> dict[str, Any]:
+    values: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return values
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -229,6 +228,7 @@ def parse_seeds(text: str) -> list[int]:
         UsageError: the text has another form.
     """
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    if match is None or not (seeds := range(int(match[1]), int(match[2] or match[1]) + 1)):
+    seeds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not seeds:
         raise UsageError(f"--seeds {text}: expected a number or an ascending range such as 1-3")
     return list(seeds)

@@ -7,12 +7,14 @@ of processor time, of all processes together. Memory is resident, of all process
 """
 
 import random
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, file_settings, publish, toy_settings
@@ -47,20 +49,19 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -> None:
-    """The pairs over and over. In each line two words change places, a word comes from another
-    line, and to every twentieth a new number is added."""
+    """The pairs over and over. In each line a word comes from another line, and to every twentieth
+    a new number is added."""
     generator = random.Random(prefix.name)
     for side, language in enumerate(SIDES):
         with prefix.with_suffix(f".{language}").open("w", encoding="utf-8") as stream:
             for i in range(num_pairs):
                 words = pairs[i % len(pairs)][side].split(" ")
-                j = generator.randrange(len(words))
-                words[j], words[-1 - j] = words[-1 - j], words[j]
                 words[generator.randrange(len(words))] = generator.choice(
                     generator.choice(pairs)[side].split(" ")
                 )
-                number = [str(generator.randrange(1_000_000))] if generator.random() < 0.05 else []
-                stream.write(" ".join([*words, *number]) + "\n")
+                if generator.random() < 0.05:
+                    words.append(str(generator.randrange(1_000_000)))
+                stream.write(" ".join(words) + "\n")
 
 
 def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
@@ -76,12 +77,14 @@ def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
             "data.num_processes": num_processes,
         }
         settings = set_arguments(data)
-        began_at, used_s = time.perf_counter(), cpu_seconds()
+        began_at = time.perf_counter()
+        used_s = cpu_seconds()
         process = subprocess.Popen(
             [*SEQ2SEQ, "prepare", "-c", "base", *settings], stdout=subprocess.DEVNULL
         )
         peak = peak_mib(process)
-        seconds, used_s = time.perf_counter() - began_at, cpu_seconds() - used_s
+        seconds = time.perf_counter() - began_at
+        used_s = cpu_seconds() - used_s
     if process.returncode:
         raise UserError(
             f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}"
@@ -100,12 +103,11 @@ def cpu_seconds() -> float:
 def peak_mib(process: subprocess.Popen[bytes]) -> float:
     """Wait until a process has ended; the largest memory of its whole tree, sampled twice per
     second."""
-    peak_bytes, sampled_at = 0, time.monotonic()
+    peak_bytes = 0
     while process.poll() is None:
-        time.sleep(0.1)
-        if time.monotonic() - sampled_at > 0.5:
-            peak_bytes = max(peak_bytes, proportional_bytes(process.pid))
-            sampled_at = time.monotonic()
+        peak_bytes = max(peak_bytes, proportional_bytes(process.pid))
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
     return peak_bytes / 2**20
 
 
@@ -113,13 +115,11 @@ def proportional_bytes(pid: int) -> int:
     """Proportional set size of a process and its descendants: pages that several of them share
     count once."""
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        children = [
-            int(child)
-            for thread in Path(f"/proc/{pid}/task").iterdir()
-            for child in (thread / "children").read_text().split()
-        ]
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        threads = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:  # it has just ended
         return 0
-    kib = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return 1024 * kib + sum(map(proportional_bytes, children))
+    num_bytes = 1024 * int(re.findall(r"^Pss: +(\d+)", rollup, re.MULTILINE)[0])
+    for child in " ".join(threads).split():
+        num_bytes += proportional_bytes(int(child))
+    return num_bytes

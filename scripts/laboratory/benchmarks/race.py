@@ -48,16 +48,12 @@ UNVALIDATED = {
 
 
 class Field(NamedTuple):
-    """The conditions of the race, which are the same for all systems: the folder for their runs,
+    """The conditions of the race, which are the same for all systems: the folder of their text,
     the settings of the corpus, and the tokenizer of the peers' text."""
 
-    folder: Path
+    data: Path
     settings: Record
     tokenizer: Tokenizer
-
-    @property
-    def data(self) -> Path:
-        return self.folder / "data"
 
     def text(self, split: str, side: str) -> Path:
         return self.data / f"raw.{split}.{side}"
@@ -74,7 +70,7 @@ class Entrant:
         self.config: str = values["config"]
         self.settings: Record = values.get("settings", {})
         self.field = field
-        self.folder = field.folder / name.replace(" ", "-").replace(",", "")
+        self.folder = FOLDER / name.replace(" ", "-").replace(",", "")
         self.pace_path = self.folder / "paces.json"
         self.is_peer = "package" in values
         self.python = Path(sys.executable)
@@ -249,7 +245,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.quick:
         turns, seconds, path = 1, 1.0, FOLDER / "race.json"
     with mock.patch.dict(os.environ, peers.ONE_CORE):
-        field = prepare(FOLDER, is_toy=options.quick)
+        field = prepare(is_toy=options.quick)
         entrants = [Entrant(name, field) for name in names]
         for entrant in [entrant for entrant in entrants if not entrant.paces()] * turns:
             entrant.measure_pace(seconds)
@@ -266,15 +262,15 @@ def record(row: Record, path: Path) -> None:
     publish({**about, "systems": ordered}, path)
 
 
-def prepare(folder: Path, *, is_toy: bool) -> Field:
+def prepare(*, is_toy: bool) -> Field:
     """Prepare both corpora, which no clock counts, and write the peers' tokens and the raw text,
     once."""
-    settings = toy_settings(folder / "toy") if is_toy else {}
+    settings = toy_settings(FOLDER / "toy") if is_toy else {}
     test_set = "valid" if is_toy else peers.TEST_SET
     config = load_config(["multi30k"], settings)
     prepared = prepare_corpus(config)
     prepare_corpus(load_config(["tutorial"], settings))
-    field = Field(folder, settings, prepared.target_tokenizer)
+    field = Field(FOLDER / "data", settings, prepared.target_tokenizer)
     if not (field.data / "complete").exists():
         field.data.mkdir(parents=True, exist_ok=True)
         peers.write_data(field.data, config, None, test_set, num_valid=None)

@@ -25,21 +25,16 @@ SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
 MAY_DIFFER = {"name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision"}
 MAY_DIFFER |= {"search.max_length_ratio"}  # training chooses a value
 """settings that do not make a finished run another one than the planned one"""
-NOT_COMPARED = {
-    *(
-        *MAY_DIFFER,
-        "seed",
-        "train.device",
-        "train.num_threads",
-        "train.cuda_graphs",
-        "train.log_every_updates",
-    ),
-    *(
-        "train.checkpoint_every_updates",
-        "train.validation.num_samples",
-        "search.batch_size",
-        "search.beam_size",
-    ),
+NOT_COMPARED = MAY_DIFFER | {
+    "seed",
+    "train.device",
+    "train.num_threads",
+    "train.cuda_graphs",
+    "train.log_every_updates",
+    "train.checkpoint_every_updates",
+    "train.validation.num_samples",
+    "search.batch_size",
+    "search.beam_size",
 }
 """in comparisons of runs with records: also seeds, and what the machine or the laboratory sets"""
 
@@ -86,11 +81,10 @@ class Run:
         config_path = self.path / "config.yaml"
         if not config_path.is_file():
             return False
-        trained, planned = (
-            flatten(config.model_dump())
-            for config in (load_config([str(config_path)]), self.config)
-        )
-        if changed := difference(trained, planned).keys() - MAY_DIFFER:
+        trained = flatten(load_config([str(config_path)]).model_dump())
+        planned = flatten(self.config.model_dump())
+        changed = difference(trained, planned).keys() - MAY_DIFFER
+        if changed:
             raise UsageError(
                 f"{self.path}: trained with other values of {', '.join(sorted(changed))}; remove "
                 "the run"
@@ -123,16 +117,15 @@ def train_all(runs: Sequence[Run], jobs: int) -> None:
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         trainings = [pool.submit(_train, run) for run in waiting]
         try:
-            failed = [
-                run
-                for run, training in zip(waiting, trainings, strict=True)
-                if not training.result()
-            ]
+            failed = []
+            for run, training in zip(waiting, trainings, strict=True):
+                if not training.result():
+                    failed.append(str(run.log_path))
         except KeyboardInterrupt:  # Ctrl-C reaches the trainings too, which save their state
             pool.shutdown(cancel_futures=True)
             raise
     if failed:
-        raise UserError(f"training failed, see {', '.join(str(run.log_path) for run in failed)}")
+        raise UserError(f"training failed, see {', '.join(failed)}")
 
 
 def _train(run: Run) -> bool:
@@ -170,11 +163,9 @@ def best_validation(path: Path) -> Record:
 def describe_run(path: Path) -> Record:
     """How a run was trained, earlier stages included, where, and how well its best model
     validated."""
-    environment, trained, best = (
-        read_json(path / "environment.json"),
-        read_training(path),
-        best_validation(path),
-    )
+    environment = read_json(path / "environment.json")
+    trained = read_training(path)
+    best = best_validation(path)
     git = environment.get("git") or {}
     return {
         "validation_bleu": round(float(best["bleu"]), 2),
@@ -201,9 +192,10 @@ def flatten(values: dict[str, Any], prefix: str = "") -> Record:
     """Nested settings by dotted key."""
     flat: Record = {}
     for key, value in values.items():
-        flat |= (
-            flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-        )
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
     return flat
 
 
