@@ -35,27 +35,22 @@ def main(arguments: Sequence[str]) -> int | None:
         case [module, *rest] if module in TOOLS:
             pass
         case _:
-            usage = re.findall(
-                "(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8")
-            )
-            raise UsageError(
-                "\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage])
-            )
+            text = (ROOT / "scripts" / "lab").read_text(encoding="utf-8")
+            usage = "\n".join(re.findall("(?m)^# (.*)", text))
+            raise UsageError(f"{' '.join(arguments) or 'no command'}: no such tool\n{usage}")
     tool: Callable[[Sequence[str]], int | None] = import_module(f"scripts.laboratory.{module}").main
     return tool(rest)
 
 
 def benchmarks() -> dict[str, str]:
     """Each benchmark, with the first line of its docstring."""
-    texts = {
-        path.stem: path.read_text(encoding="utf-8") for path in sorted(BENCHMARKS.glob("*.py"))
-    }
-    docstrings = {
-        name: text.split('"""')[1] for name, text in texts.items() if "\ndef main(" in text
-    }
-    return {
-        name.replace("_", "-"): docstring.split("\n")[0] for name, docstring in docstrings.items()
-    }
+    purposes = {}
+    for path in sorted(BENCHMARKS.glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "\ndef main(" in text:
+            docstring = text.split('"""')[1]
+            purposes[path.stem.replace("_", "-")] = docstring.split("\n")[0]
+    return purposes
 
 
 def list_experiments() -> None:

@@ -76,10 +76,6 @@ def own_text_page() -> str:
     ]
     block = f"{table(HEAD, rows, align='---')}\n\n{provenance(record, 'lab languages')}"
     text = PAGE.read_text(encoding="utf-8")
-    text = replace_block(
-        text, "<!-- languages: written by scripts/docs -->", "<!-- end of languages -->", block
-    )
+    text = replace_block(text, "languages", block)
     block = render("own-text-finetune.md.j2", record=load_records(RECORDS)["finetune"])
-    return replace_block(
-        text, "<!-- finetune: written by scripts/docs -->", "<!-- end of finetune -->", block
-    )
+    return replace_block(text, "finetune", block)

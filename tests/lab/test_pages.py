@@ -130,10 +130,10 @@ def test_records_of_a_machine_without_bf16_and_git_are_shown():
 
 
 def test_a_page_without_its_markers_is_refused():
-    page = "before\n<begin>\nold\n<end>\nafter\n"
-    assert (
-        render.replace_block(page, "<begin>", "<end>", "new\n")
-        == "before\n<begin>\n\nnew\n\n<end>\nafter\n"
-    )
-    with pytest.raises(UserError, match="<begin>"):
-        render.replace_block("no markers\n", "<begin>", "<end>", "new")
+    begin = "<!-- demo: written by scripts/docs -->"
+    end = "<!-- end of demo -->"
+    page = f"before\n{begin}\nold\n{end}\nafter\n"
+    expected = f"before\n{begin}\n\nnew\n\n{end}\nafter\n"
+    assert render.replace_block(page, "demo", "new\n") == expected
+    with pytest.raises(UserError, match="demo"):
+        render.replace_block("no markers\n", "demo", "new")

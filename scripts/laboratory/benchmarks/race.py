@@ -77,9 +77,6 @@ class Entrant:
         if self.is_peer:
             self.python = peers.ensure_environment(peers.PEERS[values["package"]])
 
-    def checkpoints(self) -> list[tuple[float, Path]]:
-        return race_clock.checkpoints(self.folder / "checkpoints")
-
     def paces(self) -> list[Record]:
         """The pace in each turn."""
         return list(read_json(self.pace_path)) if self.pace_path.exists() else []
@@ -200,7 +197,7 @@ class Entrant:
         pace = self.pace()
         points = []
         best = (-1.0, 0.0, Path())
-        for _, path in self.checkpoints():
+        for path in race_clock.checkpoints(self.folder / "checkpoints"):
             score = self.score(path, "valid", 1)
             updates = int(path.name)
             minutes = round(race_clock.minutes_after(updates, pace), 2)

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-CLOCK = "clock.json"
-"""in the folder of each checkpoint: `minutes`, and the number of `updates`"""
 FINISHED = "finished"
 """a file beside the checkpoints, once the last is kept"""
 WARM_UP = 10
@@ -26,9 +24,10 @@ WARM_UP = 10
 Save = Callable[[Path], object]
 
 
-def checkpoints(folder: Path) -> list[tuple[float, Path]]:
-    """The minutes and the folder of each checkpoint, the first at first."""
-    return sorted((read_json(path)["minutes"], path.parent) for path in folder.glob(f"*/{CLOCK}"))
+def checkpoints(folder: Path) -> list[Path]:
+    """The folders of the checkpoints by number of updates, which are their names."""
+    kept = [path for path in folder.glob("*") if path.name.isdigit()]
+    return sorted(kept, key=lambda path: int(path.name))
 
 
 def read_json(path: Path) -> Any:
@@ -77,8 +76,6 @@ class Clock:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         save(unfinished)
-        about = {"minutes": self.minutes, "updates": self._updates}
-        (unfinished / CLOCK).write_text(json.dumps(about), encoding="utf-8")
         unfinished.rename(self._folder / f"{self._updates}")
         self._marks = [mark for mark in self._marks if mark > self.minutes]
 

@@ -48,9 +48,7 @@ def readme() -> str:
     }
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("demo", "results", "speed"):
-        begin = f"<!-- {name}: written by scripts/docs -->"
-        end = f"<!-- end of {name} -->"
-        text = replace_block(text, begin, end, render(f"readme-{name}.md.j2", **values))
+        text = replace_block(text, name, render(f"readme-{name}.md.j2", **values))
     return text
 
 
@@ -58,8 +56,7 @@ def serve_page() -> str:
     """docs/serve.md, with its figures as the record has them."""
     block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
     text = (DOCS / "serve.md").read_text(encoding="utf-8")
-    begin = "<!-- figures: written by scripts/docs -->"
-    return replace_block(text, begin, "<!-- end of figures -->", block)
+    return replace_block(text, "figures", block)
 
 
 def problems() -> Iterator[str]:

@@ -77,12 +77,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "-
     return "\n".join([header(head, align=align), *map(table_row, escaped)])
 
 
-def replace_block(text: str, begin: str, end: str, block: str) -> str:
-    """A page with the lines between two markers replaced.
+def replace_block(text: str, name: str, block: str) -> str:
+    """A page with the lines between the two markers of a block replaced.
 
     Raises:
         UserError: the page lacks a marker.
     """
+    begin = f"<!-- {name}: written by scripts/docs -->"
+    end = f"<!-- end of {name} -->"
     head, has_begin, rest = text.partition(begin)
     _, has_end, tail = rest.partition(end)
     if not (has_begin and has_end):

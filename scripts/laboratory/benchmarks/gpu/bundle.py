@@ -40,24 +40,15 @@ def write(folder: Path, *, python_version: str) -> None:
 
     shutil.rmtree(folder / WHEELS, ignore_errors=True)
     (folder / WHEELS).mkdir(parents=True)
-    installed = {
-        distribution.name: distribution.version
-        for distribution in importlib.metadata.distributions()
-    }
+    installed = {}
+    for distribution in importlib.metadata.distributions():
+        installed[distribution.name] = distribution.version
     # `pytest` is not installed without the development extra
     pins = [f"{name}=={installed[name]}" if name in installed else name for name in PACKAGES]
     platforms = [part for platform in PLATFORMS for part in ("--platform", platform)]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-    ]
-    command += ["--implementation", "cp", "--python-version", python_version, *platforms]
-    subprocess.run([*command, "--dest", str(folder / WHEELS), *pins], check=True)
+    options = f"--only-binary=:all: --implementation cp --python-version {python_version}".split()
+    destination = ["--dest", str(folder / WHEELS)]
+    pip("download", *options, *platforms, *destination, *pins)
     config = load_config(["multi30k"])
     languages = (config.data.source_language, config.data.target_language)
     raw = multi30k.fetch(config.data.data_dir, config.data.source_dir, languages=languages)
@@ -81,20 +72,15 @@ def unpack(folder: Path) -> Path:
     if ABOUT.is_file() and ABOUT.read_text(encoding="utf-8") == about:
         return SITE
     shutil.rmtree(SITE, ignore_errors=True)
-    wheels = sorted(map(str, (folder / WHEELS).glob("*.whl")))
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-index",
-        "--no-deps",
-        "--target",
-        str(SITE),
-    ]
-    subprocess.run([*command, *wheels], check=True)
+    wheels = sorted(str(path) for path in (folder / WHEELS).glob("*.whl"))
+    pip("install", "--no-index", "--target", str(SITE), *wheels)
     with tarfile.open(folder / CORPUS) as archive:
         archive.extractall(ROOT, filter="data")
     ABOUT.write_text(about, encoding="utf-8")  # last: an interrupted unpacking is done again
     return SITE
+
+
+def pip(command: str, *arguments: str) -> None:
+    """Run pip for packages as they are, without what they depend on."""
+    pip = [sys.executable, "-m", "pip", command, "--quiet", "--no-deps"]
+    subprocess.run([*pip, *arguments], check=True)
