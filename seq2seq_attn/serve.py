@@ -162,20 +162,16 @@ class App:
         self._max_characters = max_characters
         self._page = page
         self._export: asyncio.Task[tuple[int, str]] | None = None
-        posts = {
-            "/translate": self.translate,
-            "/v2/translate": self.translate_deepl,
-            "/detect": self.detect,
-        }
-        gets = {
-            "/languages": self.languages,
-            "/health": self.health,
-            "/metrics": self.metrics,
-            "/": self.page,
-        }
-        self._paths = {*posts, *gets}
-        routes = [Route(path, answer, methods=["POST"]) for path, answer in posts.items()]
-        routes += [Route(path, answer) for path, answer in gets.items()]
+        routes = [
+            Route("/translate", self.translate, methods=["POST"]),
+            Route("/v2/translate", self.translate_deepl, methods=["POST"]),
+            Route("/detect", self.detect, methods=["POST"]),
+            Route("/languages", self.languages),
+            Route("/health", self.health),
+            Route("/metrics", self.metrics),
+            Route("/", self.page),
+        ]
+        self._paths = {route.path for route in routes}
         max_body = 4_096 + 12 * max_characters  # at most 12 bytes each, in JSON or a form
         self._app = Starlette(
             routes=routes, exception_handlers={HTTPException: refuse}, max_body_size=max_body
@@ -226,12 +222,13 @@ class App:
         source, _, translated = await self._translate(request, texts, *languages)
         translations = []
         for text, translation in zip(texts, translated, strict=True):
-            values = {
-                "detected_source_language": source.upper(),
-                "text": translation,
-                "billed_characters": len(text),
-            }
-            translations.append(values)
+            translations.append(
+                {
+                    "detected_source_language": source.upper(),
+                    "text": translation,
+                    "billed_characters": len(text),
+                }
+            )
         return JSONResponse({"translations": translations})
 
     async def detect(self, request: Request) -> Response:
@@ -316,7 +313,8 @@ class App:
         """The source language, the probabilities of several if it had to be detected, and the
         translations. Raises HTTPException if the languages are not served, or if the client hangs
         up, whose texts are then dropped."""
-        source_code, target_code = _language_code(source), _language_code(target)
+        source_code = _language_code(source)
+        target_code = _language_code(target)
         pairs = []
         for pair in self._pairs:
             if pair[1] == target_code and source_code in ("", pair[0]):

@@ -44,11 +44,8 @@ def analyze_attention(
     """Analyze the translations of a set: from the texts alone, or with a translator from its
     attention too, if it has attention over source positions."""
     words = split_words(languages.target, hypotheses)
-    overlaps = []
-    for written, expected in zip(
-        words, split_words(languages.target, test_set.references), strict=True
-    ):
-        overlaps.append(overlap_counts(written, expected))
+    reference_words = split_words(languages.target, test_set.references)
+    overlaps = [overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)]
     overlap_N4 = np.array(overlaps, dtype=np.int64)
     if translator is None or not translator.has_attention:
         return AttentionStatistics(overlap_N4, np.zeros((len(overlaps), 5)))

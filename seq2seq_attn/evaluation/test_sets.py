@@ -173,19 +173,18 @@ def has_test_set(data: DataConfig) -> bool:
 
 
 def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> EvaluationSet:
-    num_sources = len(runs[0].config.data.layout.columns)
-    for run in runs:
-        number = len(run.config.data.layout.columns)
-        if number != num_sources:
+    numbers = [len(run.config.data.layout.columns) for run in runs]
+    for run, number in zip(runs, numbers, strict=True):
+        if number != numbers[0]:
             raise UsageError(
-                f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and {number} "
+                f"--source: {runs[0].path} and {run.path} read lines of {numbers[0]} and {number} "
                 "sources; evaluate each on a file of its own"
             )
     rows = list(aligned_lines([source, *references]))
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first, *others = (list(column) for column in zip(*rows, strict=True))
-    if num_sources == 1:
+    if numbers[0] == 1:
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
         set_name(source), lines, first, is_file=True, other_references=tuple(others)
@@ -205,9 +204,9 @@ def _kept_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet
         for run in runs[1:]:
             if run.read_set(split) != text:
                 raise _different(run, first)
-        gold = (
-            None if text.links is None else caption_links(text.source, text.references, text.links)
-        )
+        gold = None
+        if text.links is not None:
+            gold = caption_links(text.source, text.references, text.links)
         sets.append(EvaluationSet(split, text.source, text.references, gold))
     return sets
 

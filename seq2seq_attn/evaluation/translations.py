@@ -126,17 +126,19 @@ def _find_saved(
 ) -> SetTranslations | None:
     """The saved translations of this name whose note matches `made_by`, in the first folder that
     has them."""
-    paths = [folder / name for folder in folders if folder is not None]
-    paths = [path for path in paths if path.exists()]
+    paths = []
+    for folder in folders:
+        if folder is not None and (folder / name).exists():
+            paths.append(folder / name)
     for path in paths:
         files = ListedFiles(path.parent)
         try:
             note = files.read_json(path.with_suffix(".json").name)
             lines = files.read(path.name).decode().split("\n")[:-1]
-            counts = LineCounts(*(note[field] for field in LineCounts._fields))
+            counts = LineCounts(*(note.pop(field) for field in LineCounts._fields))
         except Exception:  # missing or damaged
             continue
-        if note == {**made_by, **counts._asdict()} and len(lines) == num_lines:
+        if note == made_by and len(lines) == num_lines:
             log.info("%s: made by the same model in the same way, reused", path)
             no_map = "its saved hypotheses were used, which come without attention"
             return SetTranslations(lines, counts, no_map=no_map, is_reused=True)

@@ -32,13 +32,12 @@ def export_onnx(run: Run, folder: Path) -> None:
             f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'"
         )
     model, _ = run.load_model(run.config.model)
-    graphs, described = export_graphs(model), describe_run(run)
+    graphs = export_graphs(model)
+    described = describe_run(run)
     write_graphs(graphs, folder)
-    described |= {
-        "copies_source": model.output.copies_source,
-        "memory": graphs.memory,
-        "state": graphs.state,
-    }
+    described["copies_source"] = model.output.copies_source
+    described["memory"] = graphs.memory
+    described["state"] = graphs.state
     write_json(folder / "model.json", described)
 
 
@@ -47,11 +46,10 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     memory_and_state = [*graphs.memory, *graphs.state]
     next_state = [f"next_{name}" for name in graphs.state]
+    prepare_inputs = ["source_ids", "extended_ids"]
     step_inputs = ["previous_ids", *memory_and_state]
     step_outputs = ["log_probs", "weights", *next_state]
-    _write_graph(
-        graphs.prepare, folder / "prepare.onnx", ["source_ids", "extended_ids"], memory_and_state
-    )
+    _write_graph(graphs.prepare, folder / "prepare.onnx", prepare_inputs, memory_and_state)
     _write_graph(graphs.step, folder / "step.onnx", step_inputs, step_outputs)
 
 
@@ -63,13 +61,7 @@ def _write_graph(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         written = torch.onnx.export(
-            program,
-            (),
-            input_names=inputs,
-            output_names=outputs,
-            dynamo=True,
-            verbose=False,
-            optimize=True,
+            program, input_names=inputs, output_names=outputs, dynamo=True, verbose=False
         )
     assert written is not None
     written.save(path)

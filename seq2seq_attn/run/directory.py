@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -271,14 +270,8 @@ class Run:
         """The tensors of the best model, on the CPU, and the values about it. Raises UserError:
         there is none, or the file is damaged."""
         if not self.model_path.exists():
-            reason = (
-                "training has saved no model yet"
-                if self.config_path.is_file()
-                else "not a run directory"
-            )
             raise UserError(
-                f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir "
-                f"{self.path}`"
+                f"{self.path}: no {_MODEL}; train one with `seq2seq train --run-dir {self.path}`"
             )
         return read_tensors(self.model_path, self._files)
 
@@ -344,8 +337,9 @@ class Run:
         has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
         if has_draft and not self.config_path.exists():
             (self.path / MANIFEST).unlink(missing_ok=True)
-        for pattern in (*(f".{name}.*.tmp" for name in (*_LISTED, MANIFEST)), f"{_LAST}/.*.tmp"):
-            for leftover in self.path.glob(pattern):
+        for name in (*_LISTED, MANIFEST, f"{_LAST}/*"):
+            path = self.path / name
+            for leftover in path.parent.glob(f".{path.name}.*.tmp"):
                 leftover.unlink()
 
     def check_files(self) -> None:
@@ -362,7 +356,8 @@ class Run:
     def check_no_links(self) -> None:
         """Check that the files that training appends to are not symbolic links to somewhere else.
         Raises UserError: a file is a link."""
-        for path in (self.path / name for name in _APPENDED):
+        for name in _APPENDED:
+            path = self.path / name
             if path.is_symlink():
                 raise UserError(
                     f"{path}: a link to {path.readlink()}, but training writes inside its run "
@@ -400,13 +395,13 @@ def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
 def newest_run(runs_dir: str | Path = "runs") -> Run:
     """The run in a folder that finished last. Raises UserError: there is none."""
     runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
-    newest, newest_at = None, -math.inf
+    finished: dict[float, Run] = {}
     for run in runs:
         finished_at = run.finished_at()
-        if finished_at is not None and finished_at > newest_at:
-            newest, newest_at = run, finished_at
-    if newest is not None:
-        return newest
+        if finished_at is not None:
+            finished[finished_at] = run
+    if finished:
+        return finished[max(finished)]
     hint = ""
     for run in runs:
         if run.model_path.is_file():

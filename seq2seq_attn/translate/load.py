@@ -1,7 +1,6 @@
 """Load a run, or several runs as an ensemble, as a translator."""
 
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -93,11 +92,13 @@ def check_alike(runs: Sequence[Run]) -> None:
         raise UsageError(
             f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones"
         )
-    for other, side in product(runs[1:], SIDES):
-        before, now = runs[0].tokenizer_hashes(side), other.tokenizer_hashes(side)
-        differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-        if differing:
-            raise UsageError(
-                f"{runs[0].path} and {other.path} differ in {', '.join(differing)}; an ensemble "
-                "needs runs trained on the same prepared data"
-            )
+    first = runs[0]
+    for run in runs[1:]:
+        for side in SIDES:
+            expected = first.tokenizer_hashes(side).items()
+            differing = {name for name, _ in expected ^ run.tokenizer_hashes(side).items()}
+            if differing:
+                raise UsageError(
+                    f"{first.path} and {run.path} differ in {', '.join(sorted(differing))}; an "
+                    "ensemble needs runs trained on the same prepared data"
+                )

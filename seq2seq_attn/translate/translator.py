@@ -222,14 +222,14 @@ class Translator:
     def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
         """The translations of each segment."""
         options = plan.options
+        prefixes = [self.target_vocab.ids_of(segment.target) for segment in segments]
+        extended_sources = None
         extended = self.extend(segments)
-        source_ids = [segment.ids for segment in segments]
-        extended_sources = None if extended is None else [ids.source for ids in extended]
-        batch = collate_source(source_ids, extended_sources, self.read_vectors(segments))
-        if extended is None:
-            prefixes = [self.target_vocab.ids_of(segment.target) for segment in segments]
-        else:
+        if extended is not None:
             prefixes = [list(ids.target) for ids in extended]
+            extended_sources = [ids.source for ids in extended]
+        source_ids = [segment.ids for segment in segments]
+        batch = collate_source(source_ids, extended_sources, self.read_vectors(segments))
         max_lengths = []
         for segment in segments:
             max_lengths.append(len(segment.target) + options.max_length(len(segment.source)))
