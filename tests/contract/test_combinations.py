@@ -19,22 +19,23 @@ from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from tests.contract.chosen import MODULES, variants
 from tests.extended import extend
+from tests.modules import assert_gradients_are_finite, gradients, half_precision
 from tests.search.searching import search
 
-CHOICES = {
-    axis: packaged_variants(axis)
-    for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
+BASE = {
+    "encoder": "bidirectional",
+    "cell": "gru",
+    "attention": "additive",
+    "normalizer": "softmax",
+    "decoder": "bahdanau",
+    "output": "softmax",
 }
+CHOICES = {axis: packaged_variants(axis) for axis in BASE}
+BASE["num_layers"] = "1"
 CHOICES["num_layers"] = ["1", "2"]
 """of the decoder"""
-BASE = dict(
-    zip(
-        CHOICES,
-        ("bidirectional", "gru", "additive", "softmax", "bahdanau", "softmax", "1"),
-        strict=True,
-    )
-)
-SOURCE, TARGET = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, UNK], [8, UNK, 9], []]
+SOURCE = [[5, 9, 4, 11], [7], [8, 8, 6]]
+TARGET = [[6, UNK], [8, UNK, 9], []]
 EXTENDED = [
     extend([6, 17, 8, 17], [6, 17], 17),
     extend([18], [8, 19, 9], 17),
@@ -54,32 +55,39 @@ REFUSED = {
 """(attention, output) and the reason; every other pair works with the decoder `conditional`"""
 
 
-def is_refused(combination):
-    _, _, attention, _, decoder, output, _ = combination
-    return (attention, output) in REFUSED or (decoder, output) == ("bahdanau", "pointer")
+def is_refused(parts):
+    if parts["decoder"] == "bahdanau" and parts["output"] == "pointer":
+        return True
+    return (parts["attention"], parts["output"]) in REFUSED
+
+
+def draw(axis, name):
+    """A random combination with this variant that works."""
+    generator = random.Random(f"{axis} {name}")
+    while True:
+        parts = {other: generator.choice(names) for other, names in CHOICES.items()}
+        parts[axis] = name
+        if not is_refused(parts):
+            return parts
 
 
 def sample():
-    """For each variant, a combination with it that works: a random one, or that with the parts of
-    `BASE` for a variant from outside the package, whose refusals are not known here."""
+    """For each variant, a combination with it; for one from outside the package, whose refusals
+    are not known here, that with the parts of `BASE`."""
     for axis, names in CHOICES.items():
-        if MODULES:
-            names = [] if axis == "num_layers" else variants(axis)
-            yield from (tuple({**BASE, axis: name}.values()) for name in names)
-            continue
-        for name in names:
-            generator = random.Random(f"{axis} {name}")
-            while is_refused(
-                drawn := [name if x == axis else generator.choice(CHOICES[x]) for x in CHOICES]
-            ):
-                pass
-            yield tuple(drawn)
+        if not MODULES:
+            yield from (draw(axis, name) for name in names)
+        elif axis != "num_layers":
+            yield from (BASE | {axis: name} for name in variants(axis))
 
 
-SAMPLE = sorted(set(sample()))
+SAMPLE = sorted({tuple(parts.values()) for parts in sample()})
 
 
-def build(encoder, cell, attention, normalizer, decoder, output, num_layers, dtype=torch.float64):
+def build(*names, dtype=torch.float64):
+    """A model of these parts, in the order of `BASE`."""
+    parts = dict(zip(BASE, names, strict=True))
+    encoder = parts["encoder"]
     torch.manual_seed(1)
     config = ModelConfig(
         embedding_size=11,
@@ -87,52 +95,71 @@ def build(encoder, cell, attention, normalizer, decoder, output, num_layers, dty
         readout_size=11,
         encoder={
             "name": encoder,
-            "cell": cell,
+            "cell": parts["cell"],
             "hidden_size": 14 if encoder == "reversed" else 7,
             "num_layers": 1 if encoder == "embeddings" else 2,
         },
-        attention={"name": attention, "normalizer": normalizer},
-        decoder={"name": decoder, "cell": cell, "num_layers": int(num_layers)},
-        output={"name": output},
+        attention={"name": parts["attention"], "normalizer": parts["normalizer"]},
+        decoder={
+            "name": parts["decoder"],
+            "cell": parts["cell"],
+            "num_layers": int(parts["num_layers"]),
+        },
+        output={"name": parts["output"]},
         dropout={"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
     )
     return build_model(config, num_source_ids=15, num_target_ids=17).to(dtype)
 
 
+def build_with(**parts):
+    return build(*(BASE | parts).values())
+
+
+@pytest.mark.parametrize("output", CHOICES["output"])
 @pytest.mark.parametrize("attention", CHOICES["attention"])
-def test_an_attention_works_with_every_output_or_is_refused_for_a_reason(attention):
-    for output in CHOICES["output"]:
-        reason = REFUSED.get((attention, output))
-        with pytest.raises(UsageError, match=reason) if reason else nullcontext():
-            build("bidirectional", "gru", attention, "softmax", "conditional", output, "1")
+def test_an_attention_works_with_every_output_or_is_refused_for_a_reason(attention, output):
+    reason = REFUSED.get((attention, output))
+    with pytest.raises(UsageError, match=reason) if reason else nullcontext():
+        build_with(attention=attention, decoder="conditional", output=output)
 
 
 @pytest.mark.parametrize("decoder", CHOICES["decoder"])
 def test_pointer_needs_a_query_that_has_read_the_previous_token(decoder):
     reason = "previous token" if decoder == "bahdanau" else None
     with pytest.raises(UsageError, match=reason) if reason else nullcontext():
-        build("bidirectional", "gru", "additive", "softmax", decoder, "pointer", "1")
+        build_with(decoder=decoder, output="pointer")
 
 
 @pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
-def test_a_combination_trains_and_searches(names):
+def test_every_parameter_of_a_combination_learns(names):
     model = build(*names)
-    batch = make_batch()
-    batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=0.5).loss_sum.backward()
-    missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]
+    loss = batch_loss(model, make_batch(), label_smoothing=0.1, teacher_forcing_ratio=0.5)
+    loss.loss_sum.backward()
     # without weights of its own, an output reads no features
-    assert list(model.output.parameters()) == [] or missing == []
-    model.eval()
-    together = batch_loss(model, batch)
+    if list(model.output.parameters()):
+        assert gradients(model).keys() == dict(model.named_parameters()).keys()
+
+
+@pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
+def test_the_loss_of_a_combination_is_that_of_its_sentences_and_of_the_plain_steps(names):
+    model = build(*names).eval()
+    batch = make_batch()
+    together = batch_loss(model, batch).loss_sum
     alone = [batch_loss(model, make_batch(slice(row, row + 1))).loss_sum for row in range(3)]
-    torch.testing.assert_close(together.loss_sum, sum(alone))
+    torch.testing.assert_close(together, sum(alone))
     with speed.plain():
-        torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
-    found, plain = (
-        search(steps, batch.source, [5, 6, 4], beam_size=3, n_best=3)
-        for steps in (step_model(model), PlainSteps(model))
-    )
-    assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]
+        torch.testing.assert_close(batch_loss(model, batch).loss_sum, together)
+
+
+@pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
+def test_a_combination_searches_as_its_plain_steps(names):
+    model = build(*names).eval()
+
+    def translate(steps):
+        found = search(steps, make_batch().source, [5, 6, 4], beam_size=3, n_best=3)
+        return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in found]
+
+    assert translate(step_model(model)) == translate(PlainSteps(model))
 
 
 def make_batch(rows=slice(None)):
@@ -152,19 +179,18 @@ class Untidy(torch.nn.Module):
         encoded = self.encoder(source)
         is_padding = ~encoded.mask_BS.unsqueeze(-1)
         values_BSM = encoded.values_BSM.masked_fill(is_padding, self.garbage)
-        return encoded._replace(
-            values_BSM=values_BSM,
-            embedded_BSE=encoded.embedded_BSE.masked_fill(is_padding, self.garbage),
-        )
+        embedded_BSE = encoded.embedded_BSE.masked_fill(is_padding, self.garbage)
+        return encoded._replace(values_BSM=values_BSM, embedded_BSE=embedded_BSE)
+
+
+PADDED = [*product(["additive", "slots"], CHOICES["output"])]
+PADDED = [pair for pair in PADDED if pair not in REFUSED]
 
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
-@pytest.mark.parametrize(
-    ("attention", "output"),
-    [pair for pair in product(["additive", "slots"], CHOICES["output"]) if pair not in REFUSED],
-)
+@pytest.mark.parametrize(("attention", "output"), PADDED)
 def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention, output, garbage):
-    model = build("bidirectional", "gru", attention, "softmax", "conditional", output, "1").eval()
+    model = build_with(attention=attention, decoder="conditional", output=output).eval()
     batch = make_batch()
     clean = batch_loss(model, batch).loss_sum
     model.encoder = Untidy(model.encoder, garbage)
@@ -174,13 +200,8 @@ def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention
 @pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
 def test_half_precision_stays_finite(names):
     model = build(*names, dtype=torch.float32)
-    batch = make_batch()
-    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
-        loss = batch_loss(model, batch)
+    with half_precision():
+        loss = batch_loss(model, make_batch())
     loss.loss_sum.backward()
     assert torch.isfinite(loss.loss_sum)
-    assert all(
-        torch.isfinite(parameter.grad).all()
-        for parameter in model.parameters()
-        if parameter.grad is not None
-    )
+    assert_gradients_are_finite(model)

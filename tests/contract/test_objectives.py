@@ -13,9 +13,11 @@ from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import DecoderOutputs, Output
+from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
 from seq2seq_attn.train.reverse import ReverseModel
 from tests.contract.chosen import variants
+from tests.modules import half_precision
 
 SOURCES = [[5, 6, 7, 8, 9, 10], [11], [], [6, 7, 8]]
 TARGETS = [[7, 8], [9, 10, 11, 12], [], [13, 14, 15, 16, 17]]
@@ -69,31 +71,31 @@ class PredictsWeights(Output):
         raise NotImplementedError
 
 
-def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> DecoderOutputs:
-    """Outputs of a decoder whose attention weights are these, which drew the first source position
-    at each step, whose states, contexts and embeddings are the first weight, and whose predictions
-    are also the weights, as are the reverse model's weights."""
-    first_TB1 = weights_TBS[:, :, :1]
-    draws = Draw(
-        weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0)
-    )
-    targets_N = batch.tgt_out_BT.t().flatten()
-    output = PredictsWeights(-1.0 - targets_N.to(weights_TBS.dtype) / NUM_IDS)
-    return DecoderOutputs(
-        *(first_TB1.flatten(0, 1), first_TB1, first_TB1, first_TB1, weights_TBS),
-        *(Memory(None, batch.source.ids_BS, batch.source.extended_ids_BS), output, batch, draws),
-        reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
-    )
-
-
-def random_scores(batch: Batch, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+def random_scores(batch, dtype=torch.float64):
     torch.manual_seed(3)
     return torch.randn(*batch.tgt_out_BT.t().shape, batch.source.ids_BS.shape[1], dtype=dtype)
 
 
-def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> DecoderOutputs:
+def outputs_of(batch, scores_TBS):
+    """Outputs of a decoder whose attention weights are the softmax of these scores, which drew the
+    first source position at each step, whose states, contexts and embeddings are the first weight,
+    and whose predictions are also the weights, as are the reverse model's weights."""
     weights_TBS = scores_TBS.masked_fill(~batch.source.mask_BS, -torch.inf).softmax(dim=-1)
-    return model_outputs(batch, weights_TBS)
+    first_TB1 = weights_TBS[:, :, :1]
+    first_TB = weights_TBS[:, :, 0]
+    targets_N = batch.tgt_out_BT.t().flatten()
+    return DecoderOutputs(
+        first_TB1.flatten(0, 1),
+        first_TB1,
+        first_TB1,
+        first_TB1,
+        weights_TBS,
+        Memory(None, batch.source.ids_BS, batch.source.extended_ids_BS),
+        PredictsWeights(-1.0 - targets_N.to(weights_TBS.dtype) / NUM_IDS),
+        batch,
+        Draw(first_TB.clamp_min(1e-30).log(), torch.full_like(first_TB, -9.0)),
+        reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
+    )
 
 
 def test_a_term_is_finite_and_counts_something(objective):
@@ -111,17 +113,13 @@ def test_padding_never_matters(objective):
     scores_TBS = random_scores(batch)
     plain = objective.term(outputs_of(batch, scores_TBS))
     rounded = rounded_up(batch, rows=7, positions=11)
-    more = [
-        (0, new - old)
-        for new, old in zip(random_scores(rounded).shape, scores_TBS.shape, strict=True)
-    ]
-    padded = torch.nn.functional.pad(
-        scores_TBS, [size for pair in reversed(more) for size in pair], value=7.5
-    )
+    padded = torch.full_like(random_scores(rounded), 7.5)
+    num_steps, num_rows, num_positions = scores_TBS.shape
+    padded[:num_steps, :num_rows, :num_positions] = scores_TBS
     torch.testing.assert_close(objective.term(outputs_of(rounded, padded)), plain)
     assert objective.count(rounded) == objective.count(batch)
-    is_padding_TB = (batch.tgt_out_BT == 0).t()
-    other = scores_TBS.masked_fill(is_padding_TB.unsqueeze(2), 9.5)
+    is_padding_TB1 = (batch.tgt_out_BT == PAD).t().unsqueeze(2)
+    other = scores_TBS.masked_fill(is_padding_TB1, 9.5)
     assert torch.equal(objective.term(outputs_of(batch, other)), plain)
 
 
@@ -129,26 +127,27 @@ def test_rows_add_up(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch)
     together = objective.term(outputs_of(batch, scores_TBS))
-    alone = []
+    terms = []
     counts = []
     for row in range(4):
-        one = make_batch([row])
-        num_target = one.tgt_out_BT.shape[1]
-        num_source = one.source.ids_BS.shape[1]
-        first = row * len(one.tgt_out_BT)
-        part = scores_TBS[:num_target, first : first + len(one.tgt_out_BT), :num_source]
-        alone.append(objective.term(outputs_of(one, part)))
-        counts.append(objective.count(one))
-    torch.testing.assert_close(torch.stack(alone).sum(), together)
+        alone = make_batch([row])
+        num_steps = alone.tgt_out_BT.shape[1]
+        num_positions = alone.source.ids_BS.shape[1]
+        scores = scores_TBS[:num_steps, row : row + 1, :num_positions]
+        terms.append(objective.term(outputs_of(alone, scores)))
+        counts.append(objective.count(alone))
+    torch.testing.assert_close(torch.stack(terms).sum(), together)
     assert sum(counts) == objective.count(batch)
 
 
 def test_gradcheck(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch).requires_grad_()
-    assert torch.autograd.gradcheck(
-        lambda scores: objective.term(outputs_of(batch, scores)), scores_TBS
-    )
+
+    def run(scores_TBS):
+        return objective.term(outputs_of(batch, scores_TBS))
+
+    assert torch.autograd.gradcheck(run, scores_TBS)
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
@@ -162,8 +161,8 @@ def test_sharp_and_flat_weights_have_finite_gradients(objective, scale):
     assert torch.isfinite(scores_TBS.grad).all()
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
+@pytest.mark.parametrize("is_half", [False, True])
+def test_the_attention_of_a_model_learns_from_it(name, objective, is_half):
     sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
     dropout = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)
@@ -174,11 +173,8 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
     batch = make_batch()
     values = []
     for _ in range(20):
-        with torch.autocast(
-            torch.get_default_device().type, dtype=precision, enabled=precision != torch.float32
-        ):
-            outputs = model(batch)
-            outputs, _ = reverse.read(outputs, batch, label_smoothing=0.0)
+        with half_precision(is_half):
+            outputs, _ = reverse.read(model(batch), batch, label_smoothing=0.0)
             term = objective.term(outputs)
         assert term.dtype == torch.float32
         optimizer.zero_grad()
