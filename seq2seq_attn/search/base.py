@@ -25,7 +25,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -182,8 +181,8 @@ def find_search(
     options = {name: value for name, value in (options or {}).items() if value is not None}
     name = str(options.get("method", config.method))
     search: Search = find_build(SEARCH, name, function="search")
-    parameters = [*read_parameters(search).values()]
-    kind = parameters[2].annotation if len(parameters) > 2 else None
+    kinds = [parameter.annotation for parameter in read_parameters(search).values()]
+    kind = kinds[-1] if len(kinds) == 3 else None
     if not (isinstance(kind, type) and issubclass(kind, SearchConfig)):
         raise UsageError(
             f"search.method={name!r}: expected a function of a model, a source and options, the "
@@ -193,14 +192,12 @@ def find_search(
     if name != config.method:  # without the former method's own options
         configured = {key: value for key, value in configured.items() if key in kind.model_fields}
     values = {**configured, **options}
-    if unknown := next((key for key in values if key not in kind.model_fields), None):
-        nearest = get_close_matches(unknown, kind.model_fields, n=1)
-        hint = (
-            f"did you mean {nearest[0]!r}?"
-            if nearest
-            else f"its options are {', '.join(kind.model_fields)}"
-        )
-        raise UsageError(f"search.{unknown}: not an option of method {name!r}; {hint}")
+    for key in values:
+        if key not in kind.model_fields:
+            raise UsageError(
+                f"search.{key}: not an option of method {name!r}; its options are "
+                f"{', '.join(kind.model_fields)}"
+            )
     try:
         return search, kind.model_validate(values)
     except ValidationError as error:

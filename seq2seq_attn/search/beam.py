@@ -123,17 +123,12 @@ def search_beams(
         open_B = is_open_B.nonzero().squeeze(1)
         if len(open_B) == 0:
             break
-        state = steps_model.reorder(
-            state, (open_B.unsqueeze(1) * num_slots + step.parents_BK[open_B]).flatten()
-        )
+        index_BK = open_B.unsqueeze(1) * num_slots + step.parents_BK[open_B]
+        state = steps_model.reorder(state, index_BK.flatten())
         if len(open_B) < len(beam.sentences_B):
             beam = select_rows(beam, open_B)
-    return finish(
-        steps,
-        source.batch.lengths_B.repeat_interleave(num_beams).tolist(),
-        options.n_best,
-        num_beams,
-    )
+    lengths_B = source.batch.lengths_B.repeat_interleave(num_beams)
+    return finish(steps, lengths_B.tolist(), options.n_best, num_beams)
 
 
 def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
@@ -142,9 +137,8 @@ def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
     is_first = beam.tokens_BKT.shape[2] == 1  # before the first step, the slots of a beam are equal
     scores_RJ, ids_RJ = ranked.top(num_slots, stride=num_slots if is_first else 1)
     if is_first:
-        scores_RJ, ids_RJ = (
-            best.repeat_interleave(num_slots, dim=0) for best in (scores_RJ, ids_RJ)
-        )
+        scores_RJ = scores_RJ.repeat_interleave(num_slots, dim=0)
+        ids_RJ = ids_RJ.repeat_interleave(num_slots, dim=0)
     return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
 
@@ -162,9 +156,8 @@ def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
     """`is_taken_BK`: the continuation with this total exists, and has a free slot."""
     num_slots = beam.totals_BK.shape[1]
     num_free_B1 = (num_slots - beam.num_finished_B).unsqueeze(1)
-    return (torch.arange(num_slots, device=num_free_B1.device) < num_free_B1) & (
-        totals_BK > -torch.inf
-    )
+    is_free_BK = torch.arange(num_slots, device=num_free_B1.device) < num_free_B1
+    return is_free_BK & (totals_BK > -torch.inf)
 
 
 def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beams: int) -> Beam:
@@ -177,11 +170,10 @@ def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beam
     if options.coverage_penalty:  # padding counts as covered
         is_padding_BS = ~source.batch.mask_BS.repeat_interleave(num_beams, dim=0)
         coverage_BKS = is_padding_BS.float().unsqueeze(1).repeat(1, num_slots, 1)
+    limits_B = torch.tensor(list(source.max_lengths_B), device=device)
     return Beam(
         sentences_B=sentences_B,
-        limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(
-            num_beams
-        ),
+        limits_B=limits_B.repeat_interleave(num_beams),
         tokens_BKT=torch.full((len(sentences_B), num_slots, 1), BOS, device=device),
         totals_BK=totals_BK,
         log_probs_BK=torch.zeros_like(totals_BK),
@@ -218,13 +210,11 @@ def _advance(
         is_cut_BK=is_alive_BK & (beam.limits_B <= length).unsqueeze(1),
         weights_RS=ranked.tokens.weights_RS,
     )
-    best_BN = torch.cat(
-        [beam.best_scores_BN, scores_BK.masked_fill(~is_ended_BK, -torch.inf)], dim=1
-    )
+    ended_BK = scores_BK.masked_fill(~is_ended_BK, -torch.inf)
+    best_BN = torch.cat([beam.best_scores_BN, ended_BK], dim=1)
+    tokens_BKT = _from_parents(beam.tokens_BKT, parents_BK)
     beam = beam._replace(
-        tokens_BKT=torch.cat(
-            [_from_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2
-        ),
+        tokens_BKT=torch.cat([tokens_BKT, ids_BK.unsqueeze(2)], dim=2),
         totals_BK=totals_BK.masked_fill(~is_alive_BK, -torch.inf),
         log_probs_BK=log_probs_BK,
         num_finished_B=beam.num_finished_B + is_ended_BK.sum(dim=1),
@@ -241,10 +231,10 @@ def _covered(
     1)."""
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
-    coverage_BKS = _from_parents(
-        beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK
-    )
-    return coverage_BKS, coverage_penalty * coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log().sum(dim=2)
+    coverage_BKS = beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape)
+    coverage_BKS = _from_parents(coverage_BKS, parents_BK)
+    penalty_BK = coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log().sum(dim=2)
+    return coverage_BKS, coverage_penalty * penalty_BK
 
 
 def _from_parents(values_BKX: Tensor, parents_BK: Tensor) -> Tensor:
@@ -259,8 +249,8 @@ def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
     length if the penalty is positive, and at the next length if it is negative. The coverage
     penalty is never positive.
     """
-    best_length_B = (
-        beam.limits_B if length_penalty > 0 else torch.full_like(beam.limits_B, length + 1)
-    )
+    best_length_B = beam.limits_B
+    if length_penalty <= 0:
+        best_length_B = torch.full_like(best_length_B, length + 1)
     attainable_B = beam.totals_BK.amax(dim=1) / best_length_B**length_penalty
     return (attainable_B > beam.best_scores_BN[:, -1]) & (beam.limits_B > length)

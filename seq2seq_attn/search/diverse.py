@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from pydantic import model_validator
+from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat, NumSamples
 from seq2seq_attn.errors import UsageError
@@ -73,15 +74,17 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
         scores_RJ = scores_RV[rows_R].gather(1, ids_RJ)
         order_BK = rank_candidates(own, ranks_RJ)[:, :num_slots]
         is_taken_BK = is_taken(own, add(own.totals_BK, scores_RJ).gather(1, order_BK))
-        taken_BV.scatter_add_(
-            1, ids_RJ.view(len(own.totals_BK), -1).gather(1, order_BK), is_taken_BK.float()
-        )
+        ids_BK = ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
+        taken_BV.scatter_add_(1, ids_BK, is_taken_BK.float())
         chosen.append(Candidates(ids_RJ, scores_RJ, order_BK))
-    fields = (
-        [values.view(len(rows_BGK), -1, values.shape[1]) for values in each]
-        for each in zip(*chosen, strict=True)
-    )
-    return Candidates._make(torch.stack(values, dim=1).flatten(0, 2) for values in fields)
+    fields = [_interleave(values, len(rows_BGK)) for values in zip(*chosen, strict=True)]
+    return Candidates(*fields)
+
+
+def _interleave(groups: Sequence[Tensor], num_sentences: int) -> Tensor:
+    """The rows of all groups, those of a sentence adjacent."""
+    rows = [values.view(num_sentences, -1, values.shape[1]) for values in groups]
+    return torch.stack(rows, dim=1).flatten(0, 2)
 
 
 def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:

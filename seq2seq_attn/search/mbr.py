@@ -41,17 +41,12 @@ class Options(sample.Options):
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
     """The `n_best` samples of each sentence with different texts and the highest expected chrF,
     their score."""
-    samples = sample.search(model, source, options)
-    best = []
-    for row, drawn in enumerate(samples):
-        texts = [source.to_text(row, sample) for sample in drawn]
-        best.append(
-            [
-                replace(drawn[index], score=score)
-                for index, score in least_risk(texts, options.n_best)
-            ]
-        )
-    return best
+    hypotheses = []
+    for row, drawn in enumerate(sample.search(model, source, options)):
+        texts = [source.to_text(row, hypothesis) for hypothesis in drawn]
+        ranked = least_risk(texts, options.n_best)
+        hypotheses.append([replace(drawn[index], score=score) for index, score in ranked])
+    return hypotheses
 
 
 def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
@@ -62,12 +57,12 @@ def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
     counts = Counter(texts)
     chrf = CHRF()
 
-    def utility(text: str, other: str) -> float:
-        return 100.0 if text == other else chrf.sentence_score(text, [other]).score
-
-    expected = {
-        text: sum(count * utility(text, other) for other, count in counts.items()) / len(texts)
-        for text in counts
-    }
+    expected = {}
+    for text in counts:
+        utilities = []
+        for other, count in counts.items():
+            utility = 100.0 if text == other else chrf.sentence_score(text, [other]).score
+            utilities.append(count * utility)
+        expected[text] = sum(utilities) / len(texts)
     ranked = sorted(expected, key=lambda text: -expected[text])
     return [(texts.index(text), expected[text]) for text in ranked[:n_best]]

@@ -46,12 +46,13 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
         UsageError: a required word is not in the vocabulary, or the beam has fewer slots than
             banks.
     """
-    phrases = [
-        [*ids] for ids in dict.fromkeys(tuple(source.to_ids(text)) for text in options.required)
-    ]
+    phrases: list[list[int]] = []
     for text in options.required:
-        if not (ids := source.to_ids(text)) or UNK in ids:
+        ids = source.to_ids(text)
+        if not ids or UNK in ids:
             raise UsageError(f"required={text!r}: not in the run's target vocabulary")
+        if ids not in phrases:
+            phrases.append(ids)
     num_banks = 1 + sum(map(len, phrases))
     if options.beam_size < num_banks:
         raise UsageError(
@@ -74,20 +75,17 @@ def choose_by_bank(
     is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
     scores_RV = scores_RV.masked_fill(lacks_any_R1 & is_end_V, -torch.inf)
     scores_RJ, ids_RJ = _candidates(scores_RV, met_RP, phrases, num_slots)
-    longer_XT = torch.cat(
-        [tokens_RT.repeat_interleave(ids_RJ.shape[1], dim=0), ids_RJ.view(-1, 1)], dim=1
-    )
+    tokens_XT = tokens_RT.repeat_interleave(ids_RJ.shape[1], dim=0)
+    longer_XT = torch.cat([tokens_XT, ids_RJ.view(-1, 1)], dim=1)
     banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
 
     order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
-    position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(
-        dim=2
-    )  # among those of the same bank
+    # among those of the same bank
+    position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)
     share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
-    is_rest_BC = (position_BC >= share_B1) | (
-        add(beam.totals_BK, scores_RJ).gather(1, order_BC) == -torch.inf
-    )
+    totals_BC = add(beam.totals_BK, scores_RJ).gather(1, order_BC)
+    is_rest_BC = (position_BC >= share_B1) | (totals_BC == -torch.inf)
     order_BK = order_BC.gather(1, is_rest_BC.int().argsort(dim=1, stable=True))[:, :num_slots]
     return Candidates(ids_RJ, scores_RJ, order_BK)
 
@@ -114,9 +112,8 @@ def _candidates(
     where it is among the others already."""
     scores_RJ, ids_RJ = top_tokens(scores_RV, num_slots)
     for column, phrase in enumerate(phrases):
-        next_R1 = torch.tensor([*phrase, EOS], device=ids_RJ.device)[met_RP[:, column]].unsqueeze(
-            1
-        )  # EOS: met
+        tokens = torch.tensor([*phrase, EOS], device=ids_RJ.device)  # EOS: the phrase is met
+        next_R1 = tokens[met_RP[:, column]].unsqueeze(1)
         is_known_R1 = (ids_RJ == next_R1).any(dim=1, keepdim=True) | (next_R1 == EOS)
         scores_R1 = scores_RV.gather(1, next_R1).masked_fill(is_known_R1, -torch.inf)
         scores_RJ = torch.cat([scores_RJ, scores_R1], dim=1)

@@ -37,53 +37,52 @@ class Options(SearchConfig):
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
     """The samples of each sentence, in the order in which they are drawn; some may be equal."""
     number = options.rows_per_sentence
-    parts: Any = (
-        None if part is None else part.repeat_interleave(number, dim=0) for part in source.batch
-    )
-    batch = SourceBatch._make(parts)
+    fields: list[Any] = []
+    for field in source.batch:
+        fields.append(None if field is None else field.repeat_interleave(number, dim=0))
+    batch = SourceBatch(*fields)
     source = source._replace(
         batch=batch,
-        max_lengths_B=[limit for limit in source.max_lengths_B for _ in range(number)],
+        max_lengths_B=np.repeat(source.max_lengths_B, number).tolist(),
         prefixes=[prefix for prefix in source.prefixes for _ in range(number)],
     )
-    draws_BT = _draws(batch, options.seed, number, max(source.max_lengths_B)).to(
-        batch.ids_BS.device
-    )
+    draws_BT = _draws(batch, options.seed, number, max(source.max_lengths_B))
+    draws_BT = draws_BT.to(batch.ids_BS.device)
 
     def draw(ranked: Ranked, sentences_R: Tensor, length: int) -> tuple[Tensor, Tensor]:
         scores_RV = ranked.scores()
         ids_R1 = _draw_ids(scores_RV, options, draws_BT[sentences_R, length])
         return scores_RV.gather(1, ids_R1), ids_R1
 
-    samples = search_rows(model, source, options, draw)
-    return [
-        [sample for [sample] in samples[at : at + number]] for at in range(0, len(samples), number)
-    ]
+    samples: list[list[Hypothesis]] = []
+    for index, best in enumerate(search_rows(model, source, options, draw)):
+        if index % number == 0:
+            samples.append([])
+        samples[-1] += best
+    return samples
 
 
 def _draws(batch: SourceBatch, seed: int, num_samples: int, num_steps: int) -> Tensor:
     """float64 [B, T], uniform in [0, 1)."""
-    rows = enumerate(zip(batch.ids_BS.tolist(), batch.lengths_B.tolist(), strict=True))
-    generators = [
-        np.random.default_rng([seed, row % num_samples, *ids[:length]])
-        for row, (ids, length) in rows
-    ]
-    return torch.from_numpy(np.stack([generator.random(num_steps) for generator in generators]))
+    draws = []
+    lengths = batch.lengths_B.tolist()
+    for row, ids in enumerate(batch.ids_BS.tolist()):
+        generator = np.random.default_rng([seed, row % num_samples, *ids[: lengths[row]]])
+        draws.append(generator.random(num_steps))
+    return torch.from_numpy(np.stack(draws))
 
 
 def _draw_ids(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> Tensor:
     """`ids_R1`: the token at which the cumulative probability passes the draw. With `top_k` or
     `top_p`, tokens are taken best first; otherwise by id, which needs no sorting."""
+    tempered_RV = log_probs_RV.double() / options.temperature
     if not options.top_k and options.top_p == 1.0:
-        cumulative_RV = (log_probs_RV.double() / options.temperature).softmax(dim=1).cumsum(dim=1)
-        limit_R1 = (
-            draws_R.unsqueeze(1) * cumulative_RV[:, -1:]
-        )  # a draw is at most 1 - 2^-53, so this stays below
+        cumulative_RV = tempered_RV.softmax(dim=1).cumsum(dim=1)
+        # a draw is at most 1 - 2^-53, so the limit stays below the sum
+        limit_R1 = draws_R.unsqueeze(1) * cumulative_RV[:, -1:]
         ids_R1 = torch.searchsorted(cumulative_RV, limit_R1, right=True)
         return ids_R1.clamp(max=log_probs_RV.shape[1] - 1)  # beyond it if the probabilities are NaN
-    ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(
-        dim=1, descending=True, stable=True
-    )
+    ordered_RV, ids_RV = tempered_RV.sort(dim=1, descending=True, stable=True)
     if options.top_k:
         ordered_RV = ordered_RV[:, : options.top_k]
         ids_RV = ids_RV[:, : options.top_k]
@@ -94,8 +93,6 @@ def _draw_ids(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> T
         reached_RV = torch.cat([torch.zeros_like(limit_R1), cumulative_RV[:, :-1]], dim=1)
         is_kept_RV = reached_RV < options.top_p
         limit_R1 = limit_R1 * cumulative_RV.masked_fill(~is_kept_RV, 0.0).amax(dim=1, keepdim=True)
-    is_possible_RV = ordered_RV > -torch.inf
+    last_R1 = (ordered_RV > -torch.inf).sum(dim=1, keepdim=True) - 1
     position_R1 = (cumulative_RV <= limit_R1).sum(dim=1, keepdim=True)
-    return ids_RV.gather(
-        1, position_R1.minimum(is_possible_RV.sum(dim=1, keepdim=True) - 1).clamp(min=0)
-    )
+    return ids_RV.gather(1, position_R1.minimum(last_R1).clamp(min=0))

@@ -77,10 +77,9 @@ class PlainSteps(StepModel[State]):
         need not move until sentences leave."""
         memory = state.memory
         rows = state.rows_per_sentence
-        sentences = index_R[::rows] // rows
-        if not torch.equal(
-            sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)
-        ):
+        sentences_B = index_R[::rows] // rows
+        num_sentences = len(memory.source_ids_BS) // rows
+        if not torch.equal(sentences_B, torch.arange(num_sentences, device=index_R.device)):
             memory = select_rows(memory, index_R)
         return State(select_rows(state.decoder, index_R), memory, rows)
 
@@ -117,16 +116,19 @@ class Ensemble(StepModel[tuple[Any, ...]]):
     def step(
         self, prev_ids_R: Tensor, state: tuple[Any, ...]
     ) -> tuple[TokenScores, tuple[Any, ...]]:
-        steps = [
-            model.step(prev_ids_R, own) for model, own in zip(self._models, state, strict=True)
-        ]
-        log_probs = torch.stack([tokens.log_probs() for tokens, _ in steps])
-        weights = [tokens.weights_RS for tokens, _ in steps if tokens.weights_RS is not None]
-        mean_RV = log_probs.logsumexp(dim=0) - math.log(len(steps))
+        log_probs = []
+        weights = []
+        states = []
+        for model, model_state in zip(self._models, state, strict=True):
+            tokens, next_state = model.step(prev_ids_R, model_state)
+            log_probs.append(tokens.log_probs())
+            states.append(next_state)
+            if tokens.weights_RS is not None:
+                weights.append(tokens.weights_RS)
+        mean_RV = torch.stack(log_probs).logsumexp(dim=0) - math.log(len(log_probs))
         mean_RS = torch.stack(weights).mean(dim=0) if weights else None
-        return TokenScores(mean_RV, mean_RS), tuple(own for _, own in steps)
+        return TokenScores(mean_RV, mean_RS), tuple(states)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
-        return tuple(
-            model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True)
-        )
+        pairs = zip(self._models, state, strict=True)
+        return tuple(model.reorder(model_state, index_R) for model, model_state in pairs)

@@ -65,7 +65,7 @@ def test_a_method_s_own_options_come_from_a_call_or_a_configuration():
         ({"n_best": 8}, "beam_size=7"),
         ({"n_best": 8, "method": "mbr", "num_samples": 4}, "num_samples=4"),
         ({"method": "diverse", "num_groups": 3}, "num_groups=3.*beam_size=7"),
-        ({"bean_size": 3}, "search.bean_size.*'beam_size'"),
+        ({"bean_size": 3}, "search.bean_size.*beam_size"),
         ({"num_groups": 3}, "search.num_groups.*'beam'"),
         ({"method": "bean"}, "search.method='bean'.*'beam'"),
     ],

@@ -41,18 +41,15 @@ class Fusion(Scorer):
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
         """See `Scorer.rescore`. The ids from Q on are source positions."""
-        previous_R = (
-            tokens_RT[:, -1] if tokens_RT.shape[1] else tokens_RT.new_full((len(tokens_RT),), BOS)
-        )
-        tokens, state = self._steps.step(
-            previous_R.masked_fill(previous_R >= self._num_ids, UNK), state
-        )
-        log_probs_RQ = tokens.log_probs()[
-            :, : self._num_ids
-        ]  # the scores of copies from its own source are left out
-        copied = log_probs_RQ[:, UNK : UNK + 1].expand(
-            -1, scores_RV.shape[1] - log_probs_RQ.shape[1]
-        )
+        previous_R = tokens_RT.new_full((len(tokens_RT),), BOS)
+        if tokens_RT.shape[1]:
+            previous_R = tokens_RT[:, -1]
+        known_R = previous_R.masked_fill(previous_R >= self._num_ids, UNK)
+        tokens, state = self._steps.step(known_R, state)
+        # the scores of copies from its own source are left out
+        log_probs_RQ = tokens.log_probs()[:, : self._num_ids]
+        num_copied = scores_RV.shape[1] - self._num_ids
+        copied = log_probs_RQ[:, UNK : UNK + 1].expand(-1, num_copied)
         return scores_RV + self._weight * torch.cat([log_probs_RQ, copied], dim=1), state
 
     def reorder(self, state: Any, index_R: Tensor) -> Any:
