@@ -13,7 +13,7 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings
 from seq2seq_attn.model.encoder.base import Encoder
-from seq2seq_attn.model.layers import Embedding, VectorEmbedding
+from seq2seq_attn.model.layers import Embedding, SourceEmbedding, VectorEmbedding
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources
@@ -64,24 +64,25 @@ def _build_encoder(
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
     embedding_size = config.embedding_size
     dropout = config.dropout.embedding
-    text_embedding = (
-        Embedding(num_ids, embedding_size, dropout=dropout) if None in vector_sizes else None
+    build_encoder = partial(
+        build_variant,
+        "encoder",
+        name,
+        settings.options,
+        build_cell=partial(build_variant, "cell", cell, {}),
+        hidden_size=settings.hidden_size,
+        num_layers=settings.num_layers,
+        dropout=config.dropout.encoder,
     )
-    encoders: list[Encoder] = [
-        build_variant(
-            "encoder",
-            name,
-            settings.options,
-            embedding=VectorEmbedding(size, embedding_size, dropout=dropout)
-            if size
-            else text_embedding,
-            build_cell=partial(build_variant, "cell", cell, {}),
-            hidden_size=settings.hidden_size,
-            num_layers=settings.num_layers,
-            dropout=config.dropout.encoder,
-        )
-        for size in vector_sizes
-    ]
+    text_embedding = None
+    if None in vector_sizes:
+        text_embedding = Embedding(num_ids, embedding_size, dropout=dropout)
+    encoders: list[Encoder] = []
+    for size in vector_sizes:
+        embedding: SourceEmbedding | None = text_embedding
+        if size:
+            embedding = VectorEmbedding(size, embedding_size, dropout=dropout)
+        encoders.append(build_encoder(embedding=embedding))
     return encoders[0] if len(encoders) == 1 else SeveralSources(encoders)
 
 
@@ -191,7 +192,7 @@ def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
         UsageError: as `build_model`.
     """
     with torch.device("meta"), _WithoutInit():
-        return build_model(config, **sizes)
+        return build_model(config, is_loaded=True, **sizes)
 
 
 class _WithoutInit(TorchFunctionMode):
@@ -220,27 +221,22 @@ def initialize(model: nn.Module) -> None:
     input matrix count as one matrix. Scalars, the factors of PyTorch's normalization layers and
     parameters with `norm` in their own name keep their values. Then each module that has a method
     `init_parameters()` sets the values of its own that should differ."""
-    if any(parameter.is_meta for parameter in model.parameters()):
-        return
-    layers = [
-        module
-        for module in model.modules()
-        if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)
-    ]
-    factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
-    filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
+    factors: set[int] = set()
+    filters: set[int] = set()
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm):
+            factors.update(map(id, module.parameters()))
+        elif isinstance(module, nn.Conv1d):
+            filters.add(id(module.weight))
     for name, parameter in model.named_parameters():
         kind = name.rpartition(".")[2]
         if name.endswith("embedding.weight"):
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
         elif "bias" in kind:
             nn.init.zeros_(parameter)
-        elif (
-            parameter.numel() == 0
-            or parameter.dim() == 0
-            or id(parameter) in factors
-            or "norm" in kind
-        ):
+        elif parameter.numel() == 0 or parameter.dim() == 0:
+            continue
+        elif id(parameter) in factors or "norm" in kind:
             continue
         elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
@@ -255,7 +251,8 @@ def initialize(model: nn.Module) -> None:
                 nn.init.xavier_uniform_(matrix)
     with torch.no_grad():
         for module in model.modules():
-            if init_parameters := getattr(module, "init_parameters", None):
+            init_parameters = getattr(module, "init_parameters", None)
+            if init_parameters is not None:
                 init_parameters()
 
 

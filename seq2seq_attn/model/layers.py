@@ -61,9 +61,8 @@ class Positions(nn.Module):
     def forward(self, embedded_BSE: Tensor) -> Tensor:
         """The sum, [B, S, E]."""
         positions_S = torch.arange(embedded_BSE.shape[1], device=embedded_BSE.device)
-        added: Tensor = embedded_BSE + self.embedding(
-            positions_S.clamp(max=self.embedding.num_embeddings - 1)
-        )
+        positions_S = positions_S.clamp(max=self.embedding.num_embeddings - 1)
+        added: Tensor = embedded_BSE + self.embedding(positions_S)
         return added
 
 
@@ -122,9 +121,8 @@ def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tenso
     if padding:
         log_probs_RV = functional.pad(log_probs_RV, (0, padding), value=-torch.inf)
     blocks = log_probs_RV.view(num_rows, num_blocks, _BLOCK_SIZE)
-    if (
-        num_candidates == 1
-    ):  # an `argmax` over all tokens would be sixteen times slower than this maximum over blocks
+    if num_candidates == 1:
+        # an `argmax` over all tokens would be sixteen times slower than this maximum over blocks
         block = blocks.amax(-1).argmax(dim=-1, keepdim=True)
         tokens = blocks.gather(1, block.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).squeeze(1)
         value, index = tokens.max(dim=-1, keepdim=True)

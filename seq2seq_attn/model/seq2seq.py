@@ -62,9 +62,9 @@ class Seq2Seq(nn.Module):
         step = self.decoder.step(self.embedding(read_ids_R), state.decoder, memory)
         history = History(read_ids_R.unsqueeze(1), step.hidden_BH.unsqueeze(1))
         if state.history is not None:
-            history = History(
-                *(torch.cat(parts, dim=1) for parts in zip(state.history, history, strict=True))
-            )
+            ids_BK = torch.cat([state.history.ids_BK, history.ids_BK], dim=1)
+            hidden_BKH = torch.cat([state.history.hidden_BKH, history.hidden_BKH], dim=1)
+            history = History(ids_BK, hidden_BKH)
         return step._replace(state=Recorded(step.state, history), history=history)
 
     def replace_copied(self, prev_ids: Tensor) -> Tensor:
@@ -102,11 +102,13 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:
-                choice_B = model.output.log_probs(step, memory).argmax(
-                    dim=-1
-                )  # without gradient, as any index
+                # without gradient, as any index
+                choice_B = model.output.log_probs(step, memory).argmax(dim=-1)
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
-    extras = [step.extra for step in steps]
+    extra = steps[0].extra
+    if extra is not None:
+        fields = zip(*[step.extra for step in steps], strict=True)
+        extra = type(extra)(*map(torch.stack, fields))
     features_TBF = torch.stack([step.features_BF for step in steps])
     return DecoderOutputs(
         features_NF=features_TBF.flatten(0, 1),
@@ -117,8 +119,6 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
         memory=memory,
         output=model.output,
         batch=batch,
-        extra=None
-        if extras[0] is None
-        else type(extras[0])(*map(torch.stack, zip(*extras, strict=True))),
+        extra=extra,
         read_ids_TB=torch.stack(read) if model.output.needs_history else None,
     )

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, zero_padding
 from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.text.vocab import EOS, PAD
 
@@ -46,8 +46,11 @@ class SeveralSources(Encoder):
     @property
     def token_embedding(self) -> Embedding | None:
         """The embedding of the tokens of all texts; None if the encoders have none."""
-        embeddings = (cast(Encoder, encoder).token_embedding for encoder in self.encoders)
-        return next((embedding for embedding in embeddings if embedding is not None), None)
+        for encoder in self.encoders:
+            embedding = cast(Encoder, encoder).token_embedding
+            if embedding is not None:
+                return embedding
+        return None
 
     def forward(self, source: SourceBatch) -> Encoded:
         mask_BS = source.mask_BS
@@ -61,20 +64,17 @@ class SeveralSources(Encoder):
             own = source if reads_vectors else source._replace(vectors_BSF=None)
             part, starts_B = _part(own, mask_BS & (numbers_BS == number))
             encoded = encoder(part)
-            index_BS = torch.where(
-                numbers_BS == number, positions_S - starts_B.unsqueeze(1) + width, index_BS
-            )
+            columns_BS = positions_S - starts_B.unsqueeze(1) + width
+            index_BS = torch.where(numbers_BS == number, columns_BS, index_BS)
             width += encoded.values_BSM.shape[1]
             encodings.append(encoded)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
         values_BSM = _gathered([encoded.values_BSM for encoded in encodings], index_BS)
-        embedded = [
-            encoded.embedded_BSE for encoded in encodings if encoded.embedded_BSE is not None
-        ]
+        embeddings = [encoded.embedded_BSE for encoded in encodings]
+        embedded = [each for each in embeddings if each is not None]
         embedded_BSE = _gathered(embedded, index_BS) if len(embedded) == len(encodings) else None
-        final_BM = torch.tanh(
-            self.combination(torch.cat([encoded.final_BM for encoded in encodings], dim=-1))
-        )
+        finals_BX = torch.cat([encoded.final_BM for encoded in encodings], dim=-1)
+        final_BM = torch.tanh(self.combination(finals_BX))
         return Encoded(values_BSM, mask_BS, final_BM, embedded_BSE)
 
 
@@ -100,10 +100,12 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tenso
 
     vectors_BPF = None
     if source.vectors_BSF is not None:
-        vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(
-            ~is_real_BP.unsqueeze(-1), 0.0
-        )
-    lengths_B = lengths_B.clamp(min=1).cpu()
-    return SourceBatch(
-        select(source.ids_BS), lengths_B, select(source.extended_ids_BS), vectors_BPF
-    ), starts_B
+        vectors_BPF = _gathered([source.vectors_BSF], index_BP)
+        vectors_BPF = zero_padding(vectors_BPF, is_real_BP)
+    batch = SourceBatch(
+        select(source.ids_BS),
+        lengths_B.clamp(min=1).cpu(),
+        select(source.extended_ids_BS),
+        vectors_BPF,
+    )
+    return batch, starts_B

@@ -39,10 +39,8 @@ class Axis:
     key: str
     options_key: str
     contract: str = ""
-    """the name of the class in the package's `base` that every variant is an instance of; empty:
-    variants are functions that nothing builds"""
-    base: str = ""
-    """the module of that class, if it is another one"""
+    """`MODULE:CLASS` that every variant is an instance of; empty: variants are functions that
+    nothing builds"""
     support: tuple[str, ...] = ("base",)
     """files of the folder that are no variants"""
 
@@ -57,7 +55,7 @@ AXES = {
         f"{__package__}.{axis}",
         f"{_SETTINGS_ELSEWHERE.get(axis, f'model.{axis}.name')}={{name!r}}",
         f"model.{axis}.options",
-        axis.capitalize(),
+        f"{__package__}.{axis}.base:{axis.capitalize()}",
     )
     for axis in get_args(ModelAxis)
 }
@@ -69,8 +67,7 @@ SCORER = Axis(
     "seq2seq_attn.search.scorers",
     "search.scorers.{name}",
     "search.scorers.{name}",
-    "Scorer",
-    "seq2seq_attn.search.base",
+    "seq2seq_attn.search.base:Scorer",
 )
 _imported: dict[str, ModuleType] = {}
 _files: set[str] = set()
@@ -182,13 +179,10 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
         )
     build: Callable[..., Any] | None = getattr(module, attribute or function, None)
     if build is None and not attribute and function == "build":
-        kinds = [
-            kind
-            for kind in vars(module).values()
-            if inspect.isclass(kind) and issubclass(kind, _contract(axis))
-        ]
-        own = [kind for kind in kinds if kind.__module__ == module.__name__]
-        build = own[0] if len(own) == 1 else None
+        classes = [kind for kind in vars(module).values() if inspect.isclass(kind)]
+        classes = [kind for kind in classes if kind.__module__ == module.__name__]
+        classes = [kind for kind in classes if issubclass(kind, find_contract(axis))]
+        build = classes[0] if len(classes) == 1 else None
     if not callable(build):
         raise UsageError(
             f"{key}: {module.__name__} has no function or class {attribute or function!r}"
@@ -226,9 +220,10 @@ def build_variant(
     asked = {size: value for size, value in sizes.items() if size in read_parameters(build)}
     _check_requirements(key, build, refusals)
     built = build(**asked, **_checked_options(axis, name, build, sizes, options))
-    if not isinstance(built, _contract(axis)):
+    if not isinstance(built, find_contract(axis)):
         raise UsageError(
-            f"{key}: built {type(built).__name__}; expected an instance of {axis.contract}"
+            f"{key}: built {type(built).__name__}; expected an instance of "
+            f"{find_contract(axis).__name__}"
         )
     _check_requirements(key, built, refusals)  # of what a function has built
     return built
@@ -241,10 +236,10 @@ def _check_requirements(key: str, variant: Any, refusals: Mapping[str, str]) -> 
             raise UsageError(f"{key}: {refusals[requirement]}")
 
 
-def _contract(axis: Axis) -> type[Any]:
-    contract: type[Any] = getattr(
-        importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract
-    )
+def find_contract(axis: Axis) -> type[Any]:
+    """The class that every variant of the axis is an instance of."""
+    module, _, name = axis.contract.partition(":")
+    contract: type[Any] = getattr(importlib.import_module(module), name)
     return contract
 
 
@@ -261,9 +256,9 @@ def _checked_options(
     Raises:
         UsageError: an option is unknown, missing, or of the wrong type.
     """
-    parameters = {
-        key: parameter for key, parameter in read_parameters(build).items() if key not in sizes
-    }
+    parameters = dict(read_parameters(build))
+    for size in sizes:
+        parameters.pop(size, None)
     is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     prefix = axis.options_key.format(name=name)
     checked = {}
@@ -273,33 +268,31 @@ def _checked_options(
                 f"{prefix}.{option}: not an option of {name!r}, which has "
                 f"{', '.join(parameters) or 'none'}"
             )
-        declared = (
-            parameters[option].annotation if option in parameters else inspect.Parameter.empty
-        )
+        declared = parameters[option].annotation if option in parameters else Any
         checked[option] = _checked_value(f"{prefix}.{option}", declared, value)
     for option, parameter in parameters.items():
         is_named = parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         if option not in checked and is_named and parameter.default is parameter.empty:
             raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
-        if isinstance(nested := checked.get(option, parameter.default), Nested):
+        nested = checked.get(option, parameter.default)
+        if isinstance(nested, Nested):
             inner = replace(
                 axis,
                 key=f"{prefix}.{option}.name={{name!r}}",
                 options_key=f"{prefix}.{option}.options",
             )
-            checked[option] = nested.model_copy()
-            checked[option]._build = partial(
-                build_variant, inner, nested.name, nested.options, **sizes
-            )
+            nested = nested.model_copy()
+            nested._build = partial(build_variant, inner, nested.name, nested.options, **sizes)
+            checked[option] = nested
     return checked
 
 
 def _checked_value(key: str, declared: Any, value: object) -> Any:
     """The value of an option, as its declared type reads it."""
+    if declared is inspect.Parameter.empty:
+        return value
     try:
-        return TypeAdapter(
-            Any if declared is inspect.Parameter.empty else declared
-        ).validate_python(value)
+        return TypeAdapter(declared).validate_python(value)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         is_shape = declared is Nested and problems[0]["type"] != "string_type"

@@ -19,7 +19,7 @@ OBJECTIVE = Axis(
     "seq2seq_attn.train.objectives",
     "train.objectives.{name}",
     "train.objectives.{name}.options",
-    "Objective",
+    "seq2seq_attn.train.objectives.base:Objective",
 )
 
 

@@ -1,13 +1,12 @@
 """The variants whose contract is asked: the package's, or with `--import MODULE` those of the
 module."""
 
-import importlib
 import inspect
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from seq2seq_attn.model.variants import AXES, Axis, ModelAxis, packaged_variants
+from seq2seq_attn.model.variants import AXES, Axis, ModelAxis, find_contract, packaged_variants
 
 MODULES: list[ModuleType] = []
 """those of `--import`"""
@@ -20,7 +19,7 @@ def variants(axis: Axis | ModelAxis) -> list[str]:
     if axis == "normalizer":
         return [module.__name__ for module in MODULES if hasattr(module, "weights")]
     axis = axis if isinstance(axis, Axis) else AXES[axis]
-    contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
+    contract = find_contract(axis)
     return [
         name for module in MODULES for name, kind in _named(module) if issubclass(kind, contract)
     ]

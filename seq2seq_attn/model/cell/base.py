@@ -77,10 +77,9 @@ class InputCell(Cell):
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
-        first, *others = zip(inputs, self.input_weights, strict=True)
-        projected = functional.linear(first[0], first[1], self.input_bias_P)
-        for tensor, weight in others:
-            projected = projected + functional.linear(tensor, weight)
+        projected = functional.linear(inputs[0], self.input_weights[0], self.input_bias_P)
+        for index in range(1, len(inputs)):
+            projected = projected + functional.linear(inputs[index], self.input_weights[index])
         return projected
 
 
@@ -108,10 +107,8 @@ class GatedCell(InputCell):
         if not self.norm_groups:
             return super().project_inputs(*inputs)
         pairs = zip(inputs, self.input_weights, strict=True)
-        projected = torch.stack(
-            [functional.linear(tensor, weight) for tensor, weight in pairs]
-        ).sum(dim=0)
-        return self._normalize(projected, self.input_norm_P, self.input_bias_P)
+        projected = torch.stack([functional.linear(tensor, weight) for tensor, weight in pairs])
+        return self._normalize(projected.sum(dim=0), self.input_norm_P, self.input_bias_P)
 
     def project_state(self, hidden_BH: Tensor) -> Tensor:
         """Project the previous hidden state to pre-activations, recurrent bias included."""
@@ -166,10 +163,10 @@ class Stack(Cell):
         return StackState(tuple(layer.start(hidden_BH) for layer in self._cells), hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: StackState) -> StackState:
-        first, *others = self._cells
-        states = [first.step(inputs_BP, state.layers[0])]
-        output_BH = first.hidden(states[0])
-        for layer, layer_state in zip(others, state.layers[1:], strict=True):
+        cells = self._cells
+        states = [cells[0].step(inputs_BP, state.layers[0])]
+        output_BH = cells[0].hidden(states[0])
+        for layer, layer_state in zip(cells[1:], state.layers[1:], strict=True):
             input_BH = self.dropout(output_BH)
             states.append(layer.step(layer.project_inputs(input_BH), layer_state))
             output_BH = layer.hidden(states[-1])
@@ -217,8 +214,6 @@ def first_layer(state: Any) -> Any:
 
 def with_first_layer(state: Any, first: Any) -> Any:
     """The same state with another one for its first layer."""
-    return (
-        state._replace(layers=(first, *state.layers[1:]))
-        if isinstance(state, StackState)
-        else first
-    )
+    if isinstance(state, StackState):
+        return state._replace(layers=(first, *state.layers[1:]))
+    return first

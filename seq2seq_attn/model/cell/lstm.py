@@ -39,8 +39,7 @@ class LSTM(GatedCell):
         return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        i, f, g, o = (
-            inputs_BP.to(state.hidden_BH.dtype) + self.project_state(state.hidden_BH)
-        ).chunk(4, dim=-1)
+        inputs_BP = inputs_BP.to(state.hidden_BH.dtype)
+        i, f, g, o = (inputs_BP + self.project_state(state.hidden_BH)).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)

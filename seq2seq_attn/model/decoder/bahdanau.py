@@ -36,16 +36,14 @@ class Bahdanau(Decoder):
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Attend with the previous state, then update it."""
-        attended = self.attention.step(
-            self.cell.hidden(state.cell), memory.attention, state.attention
-        )
+        query_BH = self.cell.hidden(state.cell)
+        attended = self.attention.step(query_BH, memory.attention, state.attention)
         context_BM = attended.context_BM
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, context_BM), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
-        return StepOutput.of(
-            features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state)
-        )
+        next_state = State(cell_state, attended.state)
+        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """The features f([s ; c ; E y])."""

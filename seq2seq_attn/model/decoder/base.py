@@ -52,16 +52,13 @@ class DecoderSettings:
     def build_stack(self, input_sizes: Sequence[int], *, is_residual: bool) -> Cell:
         """`num_layers` layers as one cell, of which the first reads inputs of these sizes; a single
         layer is the cell itself."""
-        sizes = [input_sizes, *[[self.hidden_size]] * (self.num_layers - 1)]
-        layers = [
-            self.build_cell(input_sizes=layer_sizes, hidden_size=self.hidden_size)
-            for layer_sizes in sizes
-        ]
-        return (
-            layers[0]
-            if len(layers) == 1
-            else Stack(layers, dropout=self.dropout, is_residual=is_residual)
-        )
+        layers: list[Cell] = []
+        for _ in range(self.num_layers):
+            layers.append(self.build_cell(input_sizes=input_sizes, hidden_size=self.hidden_size))
+            input_sizes = [self.hidden_size]
+        if len(layers) == 1:
+            return layers[0]
+        return Stack(layers, dropout=self.dropout, is_residual=is_residual)
 
 
 class Memory(NamedTuple):
@@ -139,17 +136,17 @@ class Readout(nn.Module):
         super().__init__()
         joined_size = settings.hidden_size + context_size + settings.embedding_size
         self.size = settings.readout_size or joined_size
-        self.projection = (
-            None if settings.readout_size is None else nn.Linear(joined_size, self.size)
-        )
+        self.projection: nn.Linear | None = None
+        if settings.readout_size is not None:
+            self.projection = nn.Linear(joined_size, self.size)
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""
         joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
-        features: Tensor = self.dropout(
-            joined if self.projection is None else torch.tanh(self.projection(joined))
-        )
+        if self.projection is not None:
+            joined = torch.tanh(self.projection(joined))
+        features: Tensor = self.dropout(joined)
         return features
 
 

@@ -47,20 +47,17 @@ class Conditional(Decoder):
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Read the token, attend, read the context."""
-        between = self.first_cell.step(
-            self.first_cell.project_inputs(embedded_BE), first_layer(state.cell)
-        )
-        attended = self.attention.step(
-            self.first_cell.hidden(between), memory.attention, state.attention
-        )
+        inputs_BP = self.first_cell.project_inputs(embedded_BE)
+        between = self.first_cell.step(inputs_BP, first_layer(state.cell))
+        query_BH = self.first_cell.hidden(between)
+        attended = self.attention.step(query_BH, memory.attention, state.attention)
         context_BM = attended.context_BM
         inputs_BP = self.second_cell.project_inputs(context_BM)
         cell_state = self.second_cell.step(inputs_BP, with_first_layer(state.cell, between))
         hidden_BH = self.second_cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
-        return StepOutput.of(
-            features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state)
-        )
+        next_state = State(cell_state, attended.state)
+        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """The features f([s ; c ; E y])."""

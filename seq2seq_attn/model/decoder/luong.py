@@ -58,9 +58,8 @@ class Luong(Decoder):
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
         attentional_BF = self.read_out(hidden_BH, attended.context_BM, embedded_BE)
-        next_state = State(
-            cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype)
-        )
+        fed_BF = attentional_BF[:, : self.num_fed].to(fed_BF.dtype)
+        next_state = State(cell_state, attended.state, fed_BF)
         return StepOutput.of(attentional_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
