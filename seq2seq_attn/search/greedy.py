@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish
 from seq2seq_attn.text.vocab import BOS, EOS
@@ -33,41 +34,39 @@ def search_rows(
     """Greedy search with a choice of the next token. Finished sentences leave the batch."""
     device = source.batch.ids_BS.device
     sentences_R = torch.arange(len(source.max_lengths_B), device=device)
-    limits_R = torch.tensor(list(source.max_lengths_B), device=device)
-    tokens_RT = torch.full((len(limits_R), 1), BOS, device=device)
-    totals_R = log_probs_R = torch.zeros(len(limits_R), device=device)
+    limits_R1 = torch.tensor(list(source.max_lengths_B), device=device).unsqueeze(1)
+    tokens_RT = torch.full_like(limits_R1, BOS)
+    totals_R1 = torch.zeros(limits_R1.shape, device=device)
+    log_probs_R1 = totals_R1
     steps_model = RankedSteps(model, source, options)
     state = steps_model.start(1)
     steps: list[Step] = []
     while True:
         ranked, state = steps_model.step(tokens_RT, state)
         scores_R1, ids_R1 = choose(ranked, sentences_R, len(steps))
-        log_probs_R = log_probs_R + ranked.log_probs(ids_R1, scores_R1).squeeze(1)
-        totals_R = totals_R + scores_R1.squeeze(1)
-        ids_R = ids_R1.squeeze(1)
+        log_probs_R1 = log_probs_R1 + ranked.log_probs(ids_R1, scores_R1)
+        totals_R1 = totals_R1 + scores_R1
         tokens_RT = torch.cat([tokens_RT, ids_R1], dim=1)
-        is_ended_R = ids_R == EOS
-        is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
-        steps.append(
-            Step(
-                sentences_R,
-                parents_BK=torch.zeros_like(ids_R1),
-                ids_BK=ids_R1,
-                log_probs_BK=log_probs_R.unsqueeze(1),
-                scores_BK=(totals_R / (len(steps) + 1) ** options.length_penalty).unsqueeze(1),
-                is_ended_BK=is_ended_R.unsqueeze(1),
-                is_cut_BK=is_cut_R.unsqueeze(1),
-                weights_RS=ranked.tokens.weights_RS if source.keeps_weights else None,
-            )
+        length = len(steps) + 1
+        is_ended_R1 = ids_R1 == EOS
+        is_cut_R1 = ~is_ended_R1 & (limits_R1 <= length)
+        step = Step(
+            sentences_R,
+            parents_BK=torch.zeros_like(ids_R1),
+            ids_BK=ids_R1,
+            log_probs_BK=log_probs_R1,
+            scores_BK=totals_R1 / length**options.length_penalty,
+            is_ended_BK=is_ended_R1,
+            is_cut_BK=is_cut_R1,
+            weights_RS=ranked.tokens.weights_RS if source.keeps_weights else None,
         )
-        index_R = (~(is_ended_R | is_cut_R)).nonzero().squeeze(1)
+        steps.append(step)
+        is_open_R = ~(is_ended_R1 | is_cut_R1).squeeze(1)
+        index_R = is_open_R.nonzero().squeeze(1)
         if len(index_R) == 0:
             break
         if len(index_R) < len(sentences_R):
             state = steps_model.reorder(state, index_R)
-            sentences_R = sentences_R[index_R]
-            limits_R = limits_R[index_R]
-            tokens_RT = tokens_RT[index_R]
-            totals_R = totals_R[index_R]
-            log_probs_R = log_probs_R[index_R]
+            rows = (sentences_R, limits_R1, tokens_RT, totals_R1, log_probs_R1)
+            sentences_R, limits_R1, tokens_RT, totals_R1, log_probs_R1 = select_rows(rows, index_R)
     return finish(steps, source.batch.lengths_B.tolist(), n_best=1)

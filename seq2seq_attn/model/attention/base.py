@@ -1,4 +1,4 @@
-"""The contract of attention variants, and the last step that most of them share.
+"""The contract of attention variants, and what those that score keys share.
 
 A variant is a file in this folder with one final class, whose constructor asks for as many of
 `query_size`, `memory_size` and `normalizer` as it needs; its other parameters are options.
@@ -80,7 +80,7 @@ class Attention(nn.Module, ABC):
     """
 
     is_positional: bool = True
-    """whether weight j belongs to source position j; false for vectors, as of `fixed` and `slots`"""
+    """whether weight j belongs to source position j; false in `fixed` and `slots`"""
     depends_on_query: bool = True
     """whether the weights differ between steps"""
     is_one_hot: bool = False
@@ -108,10 +108,10 @@ class Attention(nn.Module, ABC):
 
 
 class ScoredAttention(Attention):
-    """Scores of keys, normalized, and the average of the values by these weights. As it is, a key is
-    a projection of a value, and its score is the product with the query.
+    """Scores of keys, normalized, and the average of the values by these weights.
 
-    A variant sets `normalizer` and `key_projection`.
+    By default a key is a projection of a value, and its score is the product with the query. A
+    variant sets `normalizer` and, unless it changes `keys`, `key_projection`.
     """
 
     normalizer: Normalizer

@@ -124,7 +124,7 @@ def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
 
 class _Gru:
     """The side of a GRU that depends on its state: the products of the states with the recurrent
-    weight and, in the rows after its gates, with the query's. Those of `num_kept` steps are kept."""
+    weight and, in the rows after its gates, with the query's. `num_kept` of them are kept."""
 
     def __init__(
         self,

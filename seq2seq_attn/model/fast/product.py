@@ -38,8 +38,8 @@ multiple of it"""
 
 
 def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Product:
-    """The product inputs W^T + b, with its own copy of the weight if possible. A shorter bias is that
-    of the first outputs."""
+    """The product inputs W^T + b, with its own copy of the weight if possible. A bias that is
+    shorter than the outputs belongs to the first of them."""
     weight_OI = weight_OI.detach()
     if bias_O is not None:
         bias_O = functional.pad(bias_O.detach(), (0, len(weight_OI) - len(bias_O)))

@@ -2,8 +2,8 @@
 
 A variant is a file in this folder with one final class, which `model/build.py` builds.
 
-Shapes: B rows, T steps, K steps so far, N = T * B target positions of a batch, step by step, S source
-positions, F features, V target vocabulary, X = V + S.
+Shapes: B rows, T steps, K steps so far, N = T * B target positions of a batch, step by step, S
+source positions, F features, V target vocabulary, X = V + S.
 """
 
 from __future__ import annotations
