@@ -7,53 +7,56 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
 
 
-def test_buckets_are_half_open_and_named():
+@pytest.mark.parametrize(
+    ("edges", "labels"),
+    [
+        (MULTI30K_EDGES, ["up to 8", "9-11", "12-14", "15-17", "18-20", "21 and more"]),
+        ((), ["all"]),
+        ((20, 21), ["up to 19", "20", "21 and more"]),
+        ((9, 70), ["up to 8", "9-69"]),  # empty ones are left out
+    ],
+)
+def test_buckets_are_half_open_and_named(edges, labels):
     lengths = np.array([0, 8, 9, 11, 12, 14, 15, 17, 18, 20, 21, 60])
-    buckets = make_buckets(lengths, MULTI30K_EDGES)
-    assert labels(buckets) == ["up to 8", "9-11", "12-14", "15-17", "18-20", "21 and more"]
-    indices = np.stack([bucket.indices for bucket in buckets])
-    assert indices.ravel().tolist() == list(range(12))
-    assert labels(make_buckets(lengths, ())) == ["all"]
-    assert labels(make_buckets(lengths, (20, 21))) == ["up to 19", "20", "21 and more"]
+    buckets = make_buckets(lengths, edges)
+    assert [bucket.label for bucket in buckets] == labels
+    indices = np.concatenate([bucket.indices for bucket in buckets])
+    assert indices.tolist() == list(range(12))
 
 
-def labels(buckets):
-    return [bucket.label for bucket in buckets]
-
-
-def sizes(buckets):
-    return [len(bucket) for bucket in buckets]
-
-
-def test_empty_buckets_are_left_out_and_thin_ones_marked():
-    buckets = make_buckets(np.array([5] * 50 + [30] * 49), (10, 20))
-    assert labels(buckets) == ["up to 9", "20 and more"]
-    assert sizes(buckets) == [50, 49]
+def test_thin_buckets_are_marked():
+    buckets = make_buckets(np.repeat([5, 30], [50, 49]), [10])
     assert [bucket.is_thin for bucket in buckets] == [False, True]
 
 
-def test_thin_buckets_merge_into_the_smaller_neighbor():
-    lengths = np.array([5] * 80 + [10] * 20 + [15] * 70 + [20] * 60 + [25] * 3)
-    merged = make_buckets(lengths, (6, 11, 16, 21), merge_below=50)
-    assert labels(merged) == ["up to 5", "6-15", "16 and more"]
-    assert sizes(merged) == [80, 90, 63]
-    everything = np.concatenate([bucket.indices for bucket in merged])
-    assert sorted(everything.tolist()) == list(range(233))
-    assert sizes(make_buckets(lengths, (6, 11), merge_below=10_000)) == [233]
+@pytest.mark.parametrize(
+    ("counts", "merged"),
+    [
+        ([80, 20, 70, 60, 3], [80, 90, 63]),  # into the smaller neighbor
+        ([60, 10, 100], [70, 100]),
+        ([10, 60, 100], [70, 100]),  # the first and the last have one neighbor
+        ([100, 60, 10], [100, 70]),
+        ([10, 10], [20]),
+    ],
+)
+def test_thin_buckets_merge(counts, merged):
+    lengths = np.repeat([3, 8, 13, 18, 23][: len(counts)], counts)
+    buckets = make_buckets(lengths, [6, 11, 16, 21], merge_below=50)
+    assert [len(bucket) for bucket in buckets] == merged
+    indices = np.concatenate([bucket.indices for bucket in buckets])
+    assert indices.tolist() == list(range(len(lengths)))
 
 
-def test_the_first_and_the_last_bucket_merge_with_their_only_neighbor():
-    for counts in ([60, 10, 100], [10, 60, 100], [100, 60, 10]):
-        lengths = np.repeat([3, 8, 20], counts)
-        merged = make_buckets(lengths, (6, 11), merge_below=50)
-        assert sorted(sizes(merged)) == [70, 100]
-
-
-def test_edges_from_text():
-    assert parse_edges("9,12,15,18,21") == (9, 12, 15, 18, 21)
-    assert parse_edges(" 10 ") == (10,)
-    assert parse_edges("quantiles:100") == 100
-    assert len(parse_edges(",".join(map(str, range(1, 100))))) == 99
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("9,12,15,18,21", MULTI30K_EDGES),
+        (" 10 ", (10,)),
+        ("quantiles:100", 100),
+    ],
+)
+def test_edges_from_text(text, edges):
+    assert parse_edges(text) == edges
 
 
 @pytest.mark.parametrize(
@@ -82,12 +85,13 @@ def test_text_that_names_no_edges_is_an_error_of_one_line(text):
     assert len(str(raised.value)) < 300
 
 
-def test_quantile_edges_make_even_buckets_and_survive_ties():
-    assert quantile_edges(np.arange(1, 61), 6) == (11, 21, 31, 41, 51)
-    lengths = np.random.default_rng(1).integers(4, 61, size=3000)
-    even = sizes(make_buckets(lengths, quantile_edges(lengths, 6)))
-    assert len(even) == 6
-    assert max(even) - min(even) < 150
-    assert quantile_edges(np.array([7] * 20), 6) == ()
-    ties = np.array([7] * 20 + [8])
-    assert sizes(make_buckets(ties, quantile_edges(ties, 3))) == [21]
+@pytest.mark.parametrize(
+    ("lengths", "num_buckets", "edges"),
+    [
+        (np.arange(1, 61), 6, (11, 21, 31, 41, 51)),
+        (np.array([7] * 20), 6, ()),  # ties
+        (np.array([7] * 20 + [8]), 3, ()),
+    ],
+)
+def test_quantile_edges(lengths, num_buckets, edges):
+    assert quantile_edges(lengths, num_buckets) == edges
