@@ -1,15 +1,14 @@
 """A run directory with a small model of random weights, real tokenizers and vocabularies: enough to
 translate with."""
 
+import itertools
 from collections import Counter
 from types import SimpleNamespace
-from typing import cast
 
 import torch
 
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
@@ -56,18 +55,15 @@ def toy_corpus(config):
     """Tokenizers and vocabularies of the sentences above; without the files of a prepared
     corpus."""
     source_tokenizer, target_tokenizer = build_tokenizers(SOURCE, TARGET, config.data)
-    vocabs = [
-        build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))
-        for tok, lines in ((source_tokenizer, SOURCE), (target_tokenizer, TARGET))
-    ]
-    corpus = SimpleNamespace(
+    source_tokens = itertools.chain(*source_tokenizer.tokenize_many(SOURCE))
+    target_tokens = itertools.chain(*target_tokenizer.tokenize_many(TARGET))
+    return SimpleNamespace(
         source_tokenizer=source_tokenizer,
         target_tokenizer=target_tokenizer,
-        source_vocab=vocabs[0],
-        target_vocab=vocabs[1],
+        source_vocab=build_vocab(Counter(source_tokens)),
+        target_vocab=build_vocab(Counter(target_tokens)),
         text_hashes=lambda sides: {"content": "toy", "train": "toy"},
     )
-    return cast(PreparedCorpus, corpus)
 
 
 def make_toy_run(path, config=None, *, seed=4, is_reverse=False):
@@ -77,12 +73,16 @@ def make_toy_run(path, config=None, *, seed=4, is_reverse=False):
     corpus = toy_corpus(config)
     run = Run.create(path)
     run.save_config(config)
-    run.save_text(corpus, ("target", "source") if is_reverse else ("source", "target"))
+    vocabs = [corpus.source_vocab, corpus.target_vocab]
+    sides = ["source", "target"]
+    if is_reverse:
+        vocabs.reverse()
+        sides.reverse()
+    run.save_text(corpus, tuple(sides))
     if config.data.train is not None:
         run.save_sets(prepare_corpus(config))
     torch.manual_seed(seed)
-    sizes = [len(corpus.source_vocab), len(corpus.target_vocab)][:: -1 if is_reverse else 1]
-    model = build_model(config.model, num_source_ids=sizes[0], num_target_ids=sizes[1])
+    model = build_model(config.model, num_source_ids=len(vocabs[0]), num_target_ids=len(vocabs[1]))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(4.0)  # sharper than a fresh model, so that inputs tell

@@ -68,15 +68,10 @@ def translation_precision(name: str, device: torch.device) -> Precision:
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether the device has bf16 instructions. Without them bf16 is emulated, many times slower
-    than fp32."""
+    """Whether the device has bf16 instructions; False for a CPU that cannot be described. Without
+    them bf16 is emulated, many times slower than fp32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return cpu_multiplies_bf16()
-
-
-def cpu_multiplies_bf16() -> bool:
-    """Whether the CPU has bf16 instructions; False if it cannot be described."""
     flags = describe_cpu().get("flags", "").split()
     return "avx512_bf16" in flags or "amx_bf16" in flags
 

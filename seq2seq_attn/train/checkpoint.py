@@ -266,7 +266,7 @@ def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
     updater.optimizer.load_state_dict({**updater.optimizer.state_dict(), "state": moments})
 
 
-def rng_state(device: torch.device, rank: int = 0) -> dict[str, Tensor]:
+def rng_state(device: torch.device, rank: int) -> dict[str, Tensor]:
     """The states of torch's random number generators, from which all training draws on this
     rank."""
     tensors = {f"rng/{rank}/torch": torch.get_rng_state()}
@@ -275,7 +275,7 @@ def rng_state(device: torch.device, rank: int = 0) -> dict[str, Tensor]:
     return tensors
 
 
-def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 0) -> None:
+def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int) -> None:
     """Restore the generators of a rank (the GPU's only if the state has one)."""
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
     cuda = f"rng/{rank}/cuda"

@@ -68,22 +68,19 @@ class Group:
             SystemExit: on the others, if the first rank's block raised an error, with the exit code
                 of that error.
         """
-        if self.size == 1:
-            yield
-        elif not self.is_first:
-            exit_code = self.broadcast(None)
-            if exit_code is not None:
-                raise SystemExit(exit_code)
-            yield
-            self.gather(None)
-        else:
+        if self.is_first:
             try:
                 yield
             except (UserError, OSError) as error:
                 self.broadcast(getattr(error, "exit_code", UserError.exit_code))
                 raise
             self.broadcast(None)
-            self.gather(None)
+        else:
+            exit_code = self.broadcast(None)
+            if exit_code is not None:
+                raise SystemExit(exit_code)
+            yield
+        self.gather(None)
 
     def broadcast(self, value: T) -> T:
         """The first rank's value, on all ranks."""

@@ -19,7 +19,6 @@ from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.ibm1 import estimate_table
-from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from seq2seq_attn.train.update import Updater
@@ -38,7 +37,8 @@ def check_start_values(config: Config) -> None:
     """
     if config.train.start_from is None:
         for side, path in config.model.embedding.files().items():
-            if (size := vector_size(path)) != config.model.embedding_size:
+            size = vector_size(path)
+            if size != config.model.embedding_size:
                 raise UsageError(
                     f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and "
                     f"model.embedding_size is {config.model.embedding_size}; set "
@@ -50,12 +50,11 @@ def check_start_values(config: Config) -> None:
         before = run.config
     except UserError as error:
         raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
-    differing = [
-        name
-        for name in ("tokenizer", "vocab")
-        if getattr(before.data, name) != getattr(config.data, name)
-    ]
-    sections = [f"data.{name}" for name in differing]
+    sections = []
+    if before.data.tokenizer != config.data.tokenizer:
+        sections.append("data.tokenizer")
+    if before.data.vocab != config.data.vocab:
+        sections.append("data.vocab")
     try:
         run.load_model(config.model)
     except UserError:
@@ -95,9 +94,11 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
 
 
 def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]:
-    befores = run.source_vocab, run.target_vocab
-    vocabs = prepared.source_vocab, prepared.target_vocab
-    for side, before, vocab in zip(SIDES, befores, vocabs, strict=True):
+    vocabs = {
+        "source": (run.source_vocab, prepared.source_vocab),
+        "target": (run.target_vocab, prepared.target_vocab),
+    }
+    for side, (before, vocab) in vocabs.items():
         if before != vocab:
             raise UsageError(
                 f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and "

@@ -8,7 +8,7 @@ that is best for the first direction. The saved state of the first run includes 
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -48,11 +48,6 @@ class ReverseModel:
             own_outputs = self.model(swapped(batch))
             loss = self.model.output.loss(own_outputs, label_smoothing=label_smoothing)
         return outputs._replace(reverse_weights_SBT=own_outputs.weights_TBS), loss.loss_sum
-
-    @staticmethod
-    def count(batches: Sequence[Batch]) -> int:
-        """The number of tokens that the loss is summed over: the source tokens of the batches."""
-        return sum(int(batch.source.lengths_B.sum()) for batch in batches)
 
     def write_run(
         self, run: Run, config: Config, prepared: PreparedCorpus, device: torch.device

@@ -62,7 +62,6 @@ def mark_finished(run: Run, state: TrainState, updater: Updater) -> None:
         "epoch": state.epoch,
         "minutes": state.elapsed_s / 60,
     }
-    best = {"best_score": state.best_score, "best_update": state.best_update}
-    run.mark_finished(end | best)
+    run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
     if updater.reverse is not None:
         run.reverse.mark_finished(end)

@@ -163,7 +163,7 @@ class Updater:
         for objective in self._objectives.values():
             counts.append(sum(objective.count(batch) for batch in batches))
         if self.reverse is not None:
-            counts.append(self.reverse.count(batches))
+            counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
         return counts
 
     def run_pass(

@@ -111,8 +111,8 @@ class Validator:
 
     def validate(self) -> Validation | None:
         """Perplexity and BLEU of the updater's model, which is set to evaluation mode; None if a
-        rank was asked to stop. Random number generators do not change. Each rank takes a share of the
-        sentences; all return the same, except that the samples are the first rank's. Raises
+        rank was asked to stop. Random number generators do not change. Each rank takes a share of
+        the sentences; all return the same, except that the samples are the first rank's. Raises
         UserError: memory runs out; the message names the setting to lower."""
         size = self._config.search.batch_size
         setting = f"search.batch_size={size} (in a validation)"

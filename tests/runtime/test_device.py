@@ -10,8 +10,8 @@ from seq2seq_attn.runtime import device as runtime_device
 from seq2seq_attn.runtime import environment
 from seq2seq_attn.runtime.device import (
     build_scaler,
-    cpu_multiplies_bf16,
     cpu_slows_mkl,
+    multiplies_bf16,
     training_precision,
     tune_float32,
 )
@@ -50,12 +50,12 @@ def restored_float32():
 )
 def test_a_cpu_multiplies_bf16_if_it_has_the_instructions(set_cpu, flags, expected):
     set_cpu(f"processor : 0\nflags\t\t: {flags}\nbugs : amx_bf16\n")
-    assert cpu_multiplies_bf16() is expected
+    assert multiplies_bf16(CPU) is expected
 
 
 @pytest.mark.parametrize("has_bf16", [True, False])
 def test_auto_is_bf16_where_it_is_fast(monkeypatch, has_bf16):
-    monkeypatch.setattr(runtime_device, "cpu_multiplies_bf16", lambda: has_bf16)
+    monkeypatch.setattr(runtime_device, "multiplies_bf16", lambda device: has_bf16)
     assert training_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
     assert training_precision("fp16", CPU) == "fp16"
 
@@ -98,7 +98,7 @@ def test_mkl_is_slow_on_processors_of_amd(set_cpu, vendor, family, flags, expect
 def test_an_unknown_cpu_is_neither(monkeypatch, tmp_path):
     monkeypatch.setattr(runtime_device, "describe_cpu", environment.describe_cpu.__wrapped__)
     monkeypatch.setattr(environment, "_CPUINFO", tmp_path / "nowhere")
-    assert not cpu_multiplies_bf16()
+    assert not multiplies_bf16(CPU)
     assert not cpu_slows_mkl()
 
 

@@ -21,15 +21,14 @@ def write_toy_corpus(directory):
     generator = random.Random(1)
     directory.mkdir(parents=True, exist_ok=True)
     for split, num_pairs in (("train", 160), ("valid", 24), ("test", 20)):
-        pairs = [
-            [generator.randrange(8) for _ in range(generator.randint(1, 5))]
-            for _ in range(num_pairs)
-        ]
-        for language, words, step in (("de", SOURCE, 1), ("en", TARGET, -1)):
-            lines = [" ".join(words[i] for i in pair[::step]) for pair in pairs]
-            (directory / f"{split}.{language}").write_text(
-                "\n".join(lines) + "\n", encoding="utf-8"
-            )
+        sources = ""
+        targets = ""
+        for _ in range(num_pairs):
+            indices = [generator.randrange(8) for _ in range(generator.randint(1, 5))]
+            sources += " ".join(SOURCE[index] for index in indices) + "\n"
+            targets += " ".join(TARGET[index] for index in reversed(indices)) + "\n"
+        (directory / f"{split}.de").write_text(sources)
+        (directory / f"{split}.en").write_text(targets)
 
 
 def toy_settings(corpus):
@@ -38,12 +37,19 @@ def toy_settings(corpus):
         "name=toy",
         "data.corpus=files",
         f"data.data_dir={corpus}",
-        *(f"data.{split}={corpus / split}" for split in ("train", "valid")),
+        f"data.train={corpus / 'train'}",
+        f"data.valid={corpus / 'valid'}",
         f"data.test={{test: {corpus / 'test'}}}",
         "data.tokenizer.name=characters",
-        *("model.embedding_size=17", "model.hidden_size=23", "model.encoder.hidden_size=13"),
-        *("train.num_threads=1", "train.device=cpu", "train.precision=fp32"),
-        *("train.batch.size=16", "train.log_every_updates=3", "train.checkpoint_every_updates=2"),
+        "model.embedding_size=17",
+        "model.hidden_size=23",
+        "model.encoder.hidden_size=13",
+        "train.num_threads=1",
+        "train.device=cpu",
+        "train.precision=fp32",
+        "train.batch.size=16",
+        "train.log_every_updates=3",
+        "train.checkpoint_every_updates=2",
         "train.max_epochs=2",
     ]
 

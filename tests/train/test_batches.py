@@ -1,5 +1,6 @@
 """The batches of an epoch, from any position on, and the thread that builds them."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -28,15 +29,16 @@ def updates(epoch=0, updates_done=0):
 
 
 def indices(epoch=0, updates_done=0):
-    return [
-        [batch.indices_B.tolist() for batch in update.batches]
-        for update in updates(epoch, updates_done)
-    ]
+    plan = []
+    for update in updates(epoch, updates_done):
+        plan.append([batch.indices_B.tolist() for batch in update.batches])
+    return plan
 
 
 def test_an_epoch_is_every_pair_once_in_groups_and_continues_anywhere():
     whole = indices()
-    assert sorted(i for update in whole for batch in update for i in batch) == list(range(100))
+    batches = itertools.chain(*whole)
+    assert sorted(itertools.chain(*batches)) == list(range(100))
     assert [len(update) for update in whole[:-1]] == [3] * (len(whole) - 1)
     assert indices(updates_done=2) == whole[2:]
     for updates_done in (0, 3, 4):

@@ -112,15 +112,20 @@ def test_a_line_of_a_thousand_tokens_takes_little_more_memory(train_toy, toy_cor
     for number, line in enumerate(["", "Hund" + " Hund" * 199]):
         for language in ("de", "en"):
             text = (toy_corpus / f"valid.{language}").read_text()
-            (tmp_path / f"valid.{language}").write_text(f"{line}\n" * bool(line) + text)
-        sizes = (
-            f"model.{key}=512" for key in ("embedding_size", "hidden_size", "encoder.hidden_size")
-        )
-        paths = (f"data.data_dir={tmp_path}", f"data.valid={tmp_path / 'valid'}")
+            if line:
+                text = f"{line}\n{text}"
+            (tmp_path / f"valid.{language}").write_text(text)
+        settings = [
+            "model.embedding_size=512",
+            "model.hidden_size=512",
+            "model.encoder.hidden_size=512",
+            f"data.data_dir={tmp_path}",
+            f"data.valid={tmp_path / 'valid'}",
+            "train.max_updates=1",
+            "train.validation.num_pairs=8",
+        ]
         peak_mib()
-        run = train_toy(
-            *sizes, *paths, "train.max_updates=1", "train.validation.num_pairs=8", name=f"{number}"
-        )
+        run = train_toy(*settings, name=f"{number}")
         peaks.append(peak_mib())
         [validation] = events(run, "validation")
         if line:
