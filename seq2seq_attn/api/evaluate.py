@@ -85,10 +85,11 @@ def evaluate(
     files = {kind: Path(path) for kind, path in named.items() if path is not None}
     is_named = bool(files)
     if is_named:
-        check_report_files(files, [*([source] if source else []), *references])
+        check_report_files(files, [source, *references] if source else references)
     else:
-        words = ["files", set_name(source)] if source else dict.fromkeys(splits)
-        files = _choose_files(systems, [*words, *[f"x{k}" for k in dict.fromkeys(concatenate)]])
+        words = ["files", set_name(source)] if source else list(dict.fromkeys(splits))
+        words += [f"x{k}" for k in dict.fromkeys(concatenate)]
+        files = _choose_files(systems, words)
     single_runs = [system.runs[0] for system in systems if not system.is_ensemble]
     sets = find_sets(
         single_runs, splits, source=source, references=references, concatenate=concatenate
@@ -104,7 +105,8 @@ def evaluate(
     def page() -> str:
         return html_report(result, sets, translations, [system.history() for system in systems])
 
-    plots = plots if is_named or not files else plots or "png"
+    if plots is None and files and not is_named:
+        plots = "png"
     written = write_report_files(result, files, plots, page, is_named=is_named)
     if written:
         log.info("written: %s", ", ".join(map(str, written)))
@@ -239,9 +241,9 @@ def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, 
     """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever
     differs is in the name, so that it does not replace them: `report.comparison`, `report.valid`,
     `report.files.news.de`. There are none if the run cannot be written to."""
-    is_comparison = sum(not system.is_ensemble for system in systems) > 1
-    names = ["report", *(["comparison"] if is_comparison else []), *words]
-    name = ".".join(names) + systems[0].variation
+    singles = [system for system in systems if not system.is_ensemble]
+    kind = "report.comparison" if len(singles) > 1 else "report"
+    name = ".".join([kind, *words]) + systems[0].variation
     folder = systems[0].runs[0].path
     files = {"json": folder / f"{name}.json", "report": folder / f"{name}.md"}
     if files["json"].exists():

@@ -68,7 +68,10 @@ def score_pairs(
     run_dir = _choose_run(run, links)
     data = run_dir.config.data
     text = _find_pairs(pairs, source, target, data, columns)
-    check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
+    inputs = list(text.paths)
+    if links is not None:
+        inputs.append(links)
+    check_files(inputs, {"the scores": STREAM, **files})
     sources, targets = _read(text, reads_one_source=len(data.layout.columns) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
     with paused_collector():

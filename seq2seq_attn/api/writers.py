@@ -233,8 +233,9 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
             return
         from seq2seq_attn.translate.heat_maps import attention_figure
 
-        figure = attention_figure([row[3] for row in drawn], [row[1] for row in drawn])
-        write_figure(figure, out, path)
+        attentions = [attention for *_, attention in drawn]
+        titles = [line for _, line, *_ in drawn]
+        write_figure(attention_figure(attentions, titles), out, path)
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

@@ -93,12 +93,8 @@ def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(
     both = ["objective/guided", "objective/coverage"]
     assert load_config(both).train.objectives.keys() == {"guided", "coverage"}
     assert load_config(both, ["train.objectives={}"]).train.objectives == {}
-    assert (
-        load_config(
-            [*both, write(tmp_path, "none.yaml", "train: {objectives: {}}\n")]
-        ).train.objectives
-        == {}
-    )
+    none = write(tmp_path, "none.yaml", "train: {objectives: {}}\n")
+    assert load_config([*both, none]).train.objectives == {}
     only = load_config(both, ["train.objectives={}", "train.objectives.entropy.weight=0.5"])
     assert only.train.objectives.keys() == {"entropy"}
     heavier = load_config(both, ["train.objectives.guided.weight=0.25"]).train.objectives
