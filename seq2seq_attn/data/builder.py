@@ -119,9 +119,9 @@ def tokenize_chunk(
         longest = [max(map(len, source.columns(tokens))) for tokens in sources]
         source_lengths = np.array(longest, dtype=np.int64)
     faults_FP = find_faults(source_lengths, target_lengths, max_length, max_length_ratio)
-    keep_P: Bools = np.ones(len(sources), dtype=np.bool_)
-    if chunk.split == "train":
-        keep_P = np.all(~faults_FP, axis=0)
+    keep_P: Bools = np.all(~faults_FP, axis=0)
+    if chunk.split != "train":
+        keep_P[:] = True
     sides = (_side(sources, keep_P), _side(targets, keep_P))
     return TokenizedChunk(sides, keep_P, faults_FP, digest_pairs(chunk.sources, chunk.targets))
 
@@ -133,7 +133,7 @@ def _load_tokenizers(directory: Path) -> tuple[Source, Tokenizer]:
 
 def find_faults(
     source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Which of `FAULTS` the pairs with these numbers of tokens have, [F, P]."""
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)
@@ -186,8 +186,8 @@ class SplitBuilder:
         """number of pairs that are not kept, by the first fault of each"""
         self._num_copies = 0
         self._faults_F = np.zeros(len(FAULTS), dtype=np.int64)
-        self._keep: list[Bools] = [np.empty(0, dtype=np.bool_)]
-        self._digests: list[Digests] = [np.empty((0, 2), dtype=np.uint64)]
+        self._keep: list[Bools] = []
+        self._digests: list[Digests] = []
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write a chunk's pairs, and count their tokens and faults."""

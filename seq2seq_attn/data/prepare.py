@@ -55,7 +55,6 @@ from seq2seq_attn.files import ListedFiles, list_files, sha256_of_values, write_
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.tokenizers.base import SIDES
-from seq2seq_attn.text.tokenizers.source import Source
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +169,9 @@ def _build(
         for split, builder in splits.items():
             builder.write_ids(vocabs)
             audit[split] = builder.audit(vocabs, None if builder is train else train)
-        _write_vectors(directory, splits, source)
+        if source.vector_size is not None:
+            for split in splits:
+                write_vectors(directory, split, source)
         if vocab_dir is not None:
             notes += count_unknown(counts, vocabs)
     for side, vocab in zip(SIDES, vocabs, strict=True):
@@ -261,14 +262,6 @@ def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
             "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
         )
         log.warning(message, f"{len(keep):,}", dropped)
-
-
-def _write_vectors(directory: Path, splits: Iterable[str], source: Source) -> None:
-    """Write the vectors that source lines name, if the source has vectors."""
-    if source.vector_size is None:
-        return
-    for split in splits:
-        write_vectors(directory, split, source)
 
 
 def _write_links(

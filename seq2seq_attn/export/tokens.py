@@ -53,17 +53,15 @@ def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
         is_bpe = all(score == int(score) for score in scores.values())
         return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
-        rules = tokenizer.rules()
-        if rules is None:
+        if not tokenizer.has_rules:
             raise UsageError(
                 f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with "
                 "rules"
             )
-        patterns = {name: _for_javascript(pattern) for name, pattern in rules.patterns.items()}
-        return described | {
-            "language": tokenizer.language,
-            "rules": {"special": rules.special_cases, **patterns},
-        }
+        rules: dict[str, Any] = {"special": tokenizer.special_cases()}
+        for name, pattern in tokenizer.patterns().items():
+            rules[name] = _for_javascript(pattern)
+        return described | {"language": tokenizer.language, "rules": rules}
     if type(tokenizer) not in (CharacterTokenizer, SpaceTokenizer):
         raise UsageError(
             f"tokenizer {tokenizer.name!r}: a page knows spaCy, SentencePiece, characters and "

@@ -24,8 +24,13 @@ BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/ta
 SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
 """Environment variable: a folder with the published files, used when no other source folder is
 given."""
-_TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-SPLITS = {"train": "train", "valid": "val", **{name: name for name in _TESTS}}
+SPLITS = {
+    "train": "train",
+    "valid": "val",
+    "test_2016_flickr": "test_2016_flickr",
+    "test_2017_flickr": "test_2017_flickr",
+    "test_2017_mscoco": "test_2017_mscoco",
+}
 """Our name of each split, and the dataset's."""
 SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
@@ -83,7 +88,6 @@ def fetch(
     source_dir: Path | None = None,
     *,
     languages: Sequence[str] = ("de", "en"),
-    base_url: str = BASE_URL,
 ) -> Path:
     """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that
     are already there and verify are kept. The others are copied from `source_dir` (default: the
@@ -101,7 +105,7 @@ def fetch(
     if missing and source_dir is None:
         source_dir = _default_source_dir()
     for name in tqdm(missing, desc="Multi30k", unit="file", disable=None):
-        origin = f"{base_url}/{name}" if source_dir is None else str(source_dir / name)
+        origin = f"{BASE_URL}/{name}" if source_dir is None else str(source_dir / name)
         data = _download(origin) if source_dir is None else _read(source_dir / name)
         digest = hashlib.sha256(data).hexdigest()
         if digest != SHA256[name]:

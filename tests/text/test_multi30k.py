@@ -30,8 +30,8 @@ Handler = http.server.BaseHTTPRequestHandler
 
 
 @pytest.fixture
-def server():
-    """Its URL, the names that were requested, and what it does instead of answering the next
+def server(monkeypatch):
+    """The names that were requested, and what the server does instead of answering the next
     requests."""
     state = SimpleNamespace(requests=[], misbehave=[])
 
@@ -47,7 +47,7 @@ def server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as httpd:
         thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        state.url = f"http://127.0.0.1:{httpd.server_port}/raw"
+        monkeypatch.setattr(multi30k, "BASE_URL", f"http://127.0.0.1:{httpd.server_port}/raw")
         yield state
         httpd.shutdown()
         thread.join()
@@ -62,10 +62,6 @@ def send(handler, data, length=None):
 
 def hang_up(handler):
     handler.close_connection = True
-
-
-def get(tmp_path, server, **options):
-    return fetch(tmp_path, base_url=server.url, **options)
 
 
 def assert_complete(directory):
@@ -83,11 +79,11 @@ def assert_complete(directory):
 def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, server, fault):
     server.misbehave = [fault] * 4
     with pytest.raises(UserError, match=r"/raw/train\.de\.gz") as caught:
-        get(tmp_path, server)
+        fetch(tmp_path)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.rglob("*.gz")) == []
     server.misbehave = [fault] * 3
-    assert_complete(get(tmp_path, server))
+    assert_complete(fetch(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +96,7 @@ def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, 
 def test_a_dead_link_and_a_wrong_checksum_are_not_tried_again(tmp_path, server, fault, message):
     server.misbehave = [fault]
     with pytest.raises(UserError, match=rf"train\.de\.gz: .*{message}"):
-        get(tmp_path, server)
+        fetch(tmp_path)
     assert len(server.requests) == 1
     assert list(tmp_path.rglob("*.gz")) == []
 
@@ -111,13 +107,14 @@ def test_a_half_made_folder_is_completed(tmp_path, server, caplog):
     (directory / "train.de.gz").write_bytes(FILES["train.de.gz"][:50])
     (directory / "val.en.gz").write_bytes(FILES["val.en.gz"])
     for _ in range(2):  # each is fetched once
-        assert get(tmp_path, server) == directory
+        assert fetch(tmp_path) == directory
         assert_complete(directory)
         assert sorted(server.requests) == ["train.de.gz", "train.en.gz", "val.de.gz"]
     assert "train.de.gz: damaged" in caplog.text
 
 
 def test_a_source_folder_needs_no_network_and_is_checked(tmp_path, monkeypatch):
+    monkeypatch.setattr(multi30k, "BASE_URL", "http://127.0.0.1:1")
     folder = tmp_path / "published"
     folder.mkdir()
     for name, data in FILES.items():
@@ -125,11 +122,11 @@ def test_a_source_folder_needs_no_network_and_is_checked(tmp_path, monkeypatch):
     (folder / "val.en.gz").write_bytes(b"something else")
     for _ in ("another file", "none"):
         with pytest.raises(UserError, match=r"published/val\.en\.gz"):
-            fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+            fetch(tmp_path / "data", folder)
         (folder / "val.en.gz").unlink(missing_ok=True)
     (folder / "val.en.gz").write_bytes(FILES["val.en.gz"])
     monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(folder))
-    assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
+    assert_complete(fetch(tmp_path / "data"))
 
 
 def test_languages(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.languages import short_code
@@ -22,6 +22,14 @@ _MAX_CHARACTERS = 1 << 18
 # brackets took 2 s, a megabyte would take days. So longer runs and spans are cut out; ordinary text
 # has none. `<unk>`, which a model may have written, is one token.
 _UNKNOWN = SPECIALS[UNK]
+_SEARCHES = {
+    "prefix": "prefix_search",
+    "suffix": "suffix_search",
+    "infix": "infix_finditer",
+    "match": "token_match",
+    "url": "url_match",
+}
+"""the searches of a spaCy tokenizer; `match` and `url` find whole spans that are one token"""
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
 
 
@@ -34,16 +42,6 @@ def english_name(language: str) -> str:
         return get_lang_class(short_code(language)).__name__.lower()
     except ImportError:
         return language
-
-
-class SpacyRules(NamedTuple):
-    """The rules of a spaCy tokenizer."""
-
-    special_cases: dict[str, list[str]]
-    """spans between spaces, and their tokens"""
-    patterns: dict[str, str | None]
-    """regular expressions: `prefix`, `suffix`, `infix`, `match` and `url`, whole spans that are one
-    token"""
 
 
 class SpacyTokenizer(Tokenizer):
@@ -81,8 +79,7 @@ class SpacyTokenizer(Tokenizer):
         once."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         with self._nlp.memory_zone():
-            # some languages (Japanese, Thai) have a different kind of tokenizer
-            if len(lines) < _MIN_LINES or type(self._nlp.tokenizer).__module__ != "spacy.tokenizer":
+            if len(lines) < _MIN_LINES or not self.has_rules:
                 return [self._tokens(line) for line in lines]
             return self._by_spans(lines)
 
@@ -131,26 +128,27 @@ class SpacyTokenizer(Tokenizer):
     def detokenize(self, tokens: Sequence[str]) -> str:
         return one_line(detokenize(tokens, self.language))
 
-    def rules(self) -> SpacyRules | None:
-        """The rules; None: the language has a tokenizer of another kind, such as Japanese and
-        Thai."""
-        tokenizer = self._nlp.tokenizer
-        if type(tokenizer).__module__ != "spacy.tokenizer":
-            return None
-        searches = {
-            "prefix": tokenizer.prefix_search,
-            "suffix": tokenizer.suffix_search,
-            "infix": tokenizer.infix_finditer,
-            "match": tokenizer.token_match,
-            "url": tokenizer.url_match,
-        }
+    @property
+    def has_rules(self) -> bool:
+        """False: the language has a tokenizer of another kind, such as Japanese and Thai."""
+        return type(self._nlp.tokenizer).__module__ == "spacy.tokenizer"
+
+    def special_cases(self) -> dict[str, list[str]]:
+        """The spans between spaces that have tokens of their own, and these tokens."""
         orth = self._nlp.vocab.strings["ORTH"]
         special_cases = {}
-        for span, tokens in tokenizer.rules.items():
+        for span, tokens in self._nlp.tokenizer.rules.items():
             if span.strip():
                 special_cases[span] = [token[orth] for token in tokens]
-        patterns = {name: search and search.__self__.pattern for name, search in searches.items()}
-        return SpacyRules(special_cases, patterns)
+        return special_cases
+
+    def patterns(self) -> dict[str, str | None]:
+        """The regular expressions of the searches (`_SEARCHES`)."""
+        patterns = {}
+        for name, attribute in _SEARCHES.items():
+            search = getattr(self._nlp.tokenizer, attribute)
+            patterns[name] = search and search.__self__.pattern
+        return patterns
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "language": self.language}
@@ -168,14 +166,8 @@ def special_edges(tokenizer: Any) -> tuple[set[str], set[str]]:
     spaCy gets the whole line: 1 of 200 lines of Multi30k.
     """
     # the same tokenizer without the special cases gives the tokens that are searched
-    plain = type(tokenizer)(
-        tokenizer.vocab,
-        prefix_search=tokenizer.prefix_search,
-        suffix_search=tokenizer.suffix_search,
-        infix_finditer=tokenizer.infix_finditer,
-        token_match=tokenizer.token_match,
-        url_match=tokenizer.url_match,
-    )
+    searches = {name: getattr(tokenizer, name) for name in _SEARCHES.values()}
+    plain = type(tokenizer)(tokenizer.vocab, **searches)
     starts = set()
     ends = set()
     for text in tokenizer.rules:
