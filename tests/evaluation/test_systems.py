@@ -16,11 +16,11 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
         system = System("run", [run], device="cpu")
         model_hash = system.model_hash
         if is_overtaken:
-            run.save_best(
-                make_toy_run(tmp_path / "later", seed=5).load_best().tensors, {"update": 9}
-            )
+            later = make_toy_run(tmp_path / "later", seed=5).load_best()
+            run.save_best(later.tensors, {"update": 9})
         made = translate_set(system, test_set, hyps_dir=run.hyps_dir, reuse_hypotheses=True)
-        return model_hash, made.lines, system.model_hash, system.describe()["model"], made.is_reused
+        about = system.describe()["model"]
+        return model_hash, made.lines, system.model_hash, about, made.is_reused
 
     expected = evaluate(is_overtaken=False)
     assert evaluate(is_overtaken=False) == (*expected[:-1], True)

@@ -214,7 +214,7 @@ def test_the_kernel_is_what_its_text_compiles_to():
 
 def test_a_step_for_one_number_of_positions_is_refused():
     model = build("attention", "additive")
-    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: torch.full((3, 5), 0.2)  # type: ignore[assignment]
+    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: torch.full((3, 5), 0.2)
     with pytest.raises(UsageError, match="number of sentences or positions"):
         export_graphs(model)
 
@@ -225,7 +225,7 @@ def test_attention_can_be_forced(interpreter):
     program = write_program(export_graphs(model), "fp32")
     forced_BS = torch.zeros(4, 11)
     forced_BS[:, 2] = 1.0
-    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: forced_BS  # type: ignore[assignment]
+    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: forced_BS
     previous_TB, *expected = expected_steps(model, ids_BS)
     steps = interpreter.steps(program, ids_BS, previous_TB, force=forced_BS.flatten().tolist())
     torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
@@ -249,9 +249,9 @@ def test_a_tied_matrix_is_stored_once():
     }
     config = ModelConfig.model_validate({**settings, "hidden_size": 12, "tie_embeddings": "target"})
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
-    graphs, size = export_graphs(model), sum(parameter.numel() for parameter in model.parameters())
-    [weights] = [base64.b64decode(write_program(graphs, "fp32")["weights"])]
-    assert len(weights) == 4 * size
+    size = sum(parameter.numel() for parameter in model.parameters())
+    weights = write_program(export_graphs(model), "fp32")["weights"]
+    assert len(base64.b64decode(weights)) == 4 * size
 
 
 @torch.no_grad()

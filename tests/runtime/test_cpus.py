@@ -50,18 +50,20 @@ def machine(monkeypatch, tmp_path):
     return machine
 
 
-def test_load_is_what_other_processes_use_of_the_cpus_of_this_process(machine):
+@pytest.mark.parametrize(
+    ("seconds", "own", "busy", "load"),
+    [
+        (2.0, 1.5, (2.0, 1.0, 0.0, 2.0), 0.75),
+        (1.0, 2.0, (1.0, 0.9, 0.0, 1.0), 0.0),  # clocks of different precision
+    ],
+)
+def test_load_is_what_other_processes_use_of_the_cpus_of_this_process(
+    machine, seconds, own, busy, load
+):
     machine.pass_time(0.0, own=0.0, busy=(50.0, 0.0, 3.0, 9.0))
     before = threads.read_cpu_times()
-    machine.pass_time(2.0, own=1.5, busy=(2.0, 1.0, 0.0, 2.0))
-    assert threads.load_of_others(before, threads.read_cpu_times()) == pytest.approx(0.75)
-
-
-def test_load_is_never_negative(machine):
-    machine.pass_time(0.0, own=0.0, busy=(1.0, 1.0, 1.0, 1.0))
-    before = threads.read_cpu_times()
-    machine.pass_time(1.0, own=2.0, busy=(1.0, 0.9, 0.0, 1.0))  # clocks of different precision
-    assert threads.load_of_others(before, threads.read_cpu_times()) == 0.0
+    machine.pass_time(seconds, own=own, busy=busy)
+    assert threads.load_of_others(before, threads.read_cpu_times()) == pytest.approx(load)
 
 
 def test_without_counters_the_system_load_counts(machine, monkeypatch):
