@@ -32,7 +32,11 @@ LENGTHS = (7, 3, 1, 5, 2)
 def build(name, dtype=torch.float64, seed=0, **options):
     torch.manual_seed(seed)
     query_size = MEMORY_SIZE if name == "dot" else QUERY_SIZE
-    sizes = {"query_size": query_size, "memory_size": MEMORY_SIZE, "normalizer": softmax.weights}
+    sizes = {
+        "query_size": query_size,
+        "memory_size": MEMORY_SIZE,
+        "normalizer": softmax.weights,
+    }
     attention = build_variant("attention", name, options, **sizes)
     return randomize(attention).to(dtype), query_size
 

@@ -68,7 +68,11 @@ def test_a_state_starts_from_the_hidden_state(name, dtype):
 
 @pytest.mark.parametrize(
     ("dtype", "is_half"),
-    [(torch.float32, False), (torch.float32, True), (torch.float64, False)],
+    [
+        (torch.float32, False),
+        (torch.float32, True),
+        (torch.float64, False),
+    ],
 )
 def test_a_state_keeps_its_dtype(name, dtype, is_half):
     cell = build(name, dtype)

@@ -34,7 +34,11 @@ CHOICES = {axis: packaged_variants(axis) for axis in BASE}
 BASE["num_layers"] = "1"
 CHOICES["num_layers"] = ["1", "2"]
 """of the decoder"""
-SOURCE = [[5, 9, 4, 11], [7], [8, 8, 6]]
+SOURCE = [
+    [5, 9, 4, 11],
+    [7],
+    [8, 8, 6],
+]
 TARGET = [[6, UNK], [8, UNK, 9], []]
 EXTENDED = [
     extend([6, 17, 8, 17], [6, 17], 17),
@@ -106,7 +110,11 @@ def build(*names, dtype=torch.float64):
             "num_layers": int(parts["num_layers"]),
         },
         output={"name": parts["output"]},
-        dropout={"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
+        dropout={
+            "embedding": 0.2,
+            "encoder": 0.2,
+            "readout": 0.2,
+        },
     )
     return build_model(config, num_source_ids=15, num_target_ids=17).to(dtype)
 
@@ -120,7 +128,11 @@ def build_with(**parts):
 def test_an_attention_works_with_every_output_or_is_refused_for_a_reason(attention, output):
     reason = REFUSED.get((attention, output))
     with pytest.raises(UsageError, match=reason) if reason else nullcontext():
-        build_with(attention=attention, decoder="conditional", output=output)
+        build_with(
+            attention=attention,
+            decoder="conditional",
+            output=output,
+        )
 
 
 @pytest.mark.parametrize("decoder", CHOICES["decoder"])
@@ -190,7 +202,11 @@ PADDED = [pair for pair in PADDED if pair not in REFUSED]
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
 @pytest.mark.parametrize(("attention", "output"), PADDED)
 def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention, output, garbage):
-    model = build_with(attention=attention, decoder="conditional", output=output).eval()
+    model = build_with(
+        attention=attention,
+        decoder="conditional",
+        output=output,
+    ).eval()
     batch = make_batch()
     clean = batch_loss(model, batch).loss_sum
     model.encoder = Untidy(model.encoder, garbage)

@@ -12,7 +12,11 @@ from seq2seq_attn.model.layers import select_rows
 from tests.contract.chosen import variants
 from tests.modules import assert_every_parameter_learns, half_precision, randomize
 
-SOURCES = [[5, 9, 4, 11, 6], [7], [8, 8, 6]]
+SOURCES = [
+    [5, 9, 4, 11, 6],
+    [7],
+    [8, 8, 6],
+]
 ATTENTIONS = ["additive", "coverage", "multi_head"]
 """without a state, with one, and with something of its own for objectives"""
 

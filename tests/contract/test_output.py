@@ -28,7 +28,12 @@ from tests.modules import (
 
 NUM_IDS = 17
 SOURCE = [[4, 17, 6, 17, 18], [19, 8], [9], []]
-TARGET = [[17, 9, 4], [20, 19], [9, 9], [7]]
+TARGET = [
+    [17, 9, 4],
+    [20, 19],
+    [9, 9],
+    [7],
+]
 """17 and 19 are not in the vocabulary and can be copied, 20 cannot"""
 EXTENDED = [extend(*pair, NUM_IDS) for pair in zip(SOURCE, TARGET, strict=True)]
 KNOWN = [[UNK if i >= NUM_IDS else i for i in ids] for ids in TARGET]
@@ -50,7 +55,11 @@ def build(name, dtype=torch.float64):
         decoder={"name": "conditional"},
         output={"name": name},
         tie_embeddings="none",
-        dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
+        dropout={
+            "embedding": 0.0,
+            "encoder": 0.0,
+            "readout": 0.0,
+        },
     )
     return randomize(build_model(config, num_source_ids=13, num_target_ids=NUM_IDS)).to(dtype)
 

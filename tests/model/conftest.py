@@ -22,7 +22,11 @@ def make_model():
             "tie_embeddings": "target",
             "attention": {"name": name},
             "encoder": {"hidden_size": 7, "num_layers": 2},
-            "dropout": {"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
+            "dropout": {
+                "embedding": 0.2,
+                "encoder": 0.2,
+                "readout": 0.2,
+            },
         } | overrides
         model = build_model(
             ModelConfig(**values), num_source_ids=NUM_SOURCE_IDS, num_target_ids=NUM_TARGET_IDS

@@ -11,7 +11,13 @@ from tests.modules import half_precision, randomize
 SIZE = 32
 
 
-@pytest.mark.parametrize(("name", "num_gates"), [("gru", 3), ("lstm", 4)])
+@pytest.mark.parametrize(
+    ("name", "num_gates"),
+    [
+        ("gru", 3),
+        ("lstm", 4),
+    ],
+)
 @torch.no_grad()
 def test_a_gate_near_1_still_moves_the_state(name, num_gates):
     """sigmoid(7) = 0.99909 is 1 in bf16, with which the state would never change."""
@@ -67,7 +73,13 @@ def lstm_step(cell, inputs, hidden, memory):
     return torch.sigmoid(o) * torch.tanh(scaled), memory
 
 
-@pytest.mark.parametrize(("build", "one_step"), [(build_gru, gru_step), (build_lstm, lstm_step)])
+@pytest.mark.parametrize(
+    ("build", "one_step"),
+    [
+        (build_gru, gru_step),
+        (build_lstm, lstm_step),
+    ],
+)
 def test_steps_with_layer_normalization_equal_the_formula(build, one_step):
     torch.manual_seed(1)
     cell = randomize(build(input_sizes=[2, 3], hidden_size=4).double(), 1.0)

@@ -10,7 +10,11 @@ from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import batch_loss
 from tests.search.searching import search
 
-SOURCE = [[5, 9, 7, 4], [8], [6, 8]]
+SOURCE = [
+    [5, 9, 7, 4],
+    [8],
+    [6, 8],
+]
 TARGET = [[9, 6, 9, 9], [5, 5], []]
 
 
@@ -25,7 +29,13 @@ def test_scheduled_sampling_feeds_copies_back_as_unk(make_model, batch):
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-@pytest.mark.parametrize("options", [{"beam_size": 4, "n_best": 4}, {"method": "greedy"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam_size": 4, "n_best": 4},
+        {"method": "greedy"},
+    ],
+)
 def test_search_gives_the_probabilities_of_forced_decoding(make_model, decoder, options):
     """The beam takes the history of a hypothesis along when it reorders them."""
     model = make_model(output={"name": "history_pointer"}, decoder={"name": decoder}).eval()

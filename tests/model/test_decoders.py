@@ -52,7 +52,11 @@ def test_bahdanau_asks_with_the_previous_state(make_model, embedded, steps, num_
 @pytest.mark.parametrize("feeds", [True, False])
 def test_luong_asks_with_the_current_state(make_model, embedded, steps, feeds, num_layers):
     options = {"input_feeding": feeds}
-    settings = {"name": "luong", "num_layers": num_layers, "options": options}
+    settings = {
+        "name": "luong",
+        "num_layers": num_layers,
+        "options": options,
+    }
     model = make_model(decoder=settings).eval()
     decoder = model.decoder
     memory, first, second = steps(model)
@@ -133,7 +137,13 @@ def test_each_layer_reads_the_output_of_the_one_below(build_cell, is_residual, i
         torch.testing.assert_close(cell.hidden(state), below[0])
 
 
-@pytest.mark.parametrize(("num_layers", "is_dropped"), [(1, False), (3, True)])
+@pytest.mark.parametrize(
+    ("num_layers", "is_dropped"),
+    [
+        (1, False),
+        (3, True),
+    ],
+)
 def test_dropout_falls_between_layers_only(num_layers, is_dropped, inputs, hidden):
     cell = build_stack(num_layers=num_layers, dropout=0.5)
     state = cell.start(hidden)

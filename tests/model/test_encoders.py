@@ -59,9 +59,20 @@ def test_embeddings_have_one_layer():
         build("embeddings", num_layers=2)
 
 
-@pytest.mark.parametrize(("radius", "num_value_layers"), [(1, None), (2, 1)])
+@pytest.mark.parametrize(
+    ("radius", "num_value_layers"),
+    [
+        (1, None),
+        (2, 1),
+    ],
+)
 def test_convolutions_equal_the_formula_position_by_position(radius, num_value_layers):
-    encoder = build("convolutional", num_layers=3, radius=radius, num_value_layers=num_value_layers)
+    encoder = build(
+        "convolutional",
+        num_layers=3,
+        radius=radius,
+        num_value_layers=num_value_layers,
+    )
     encoded = encoder(SOURCE)
     assert [len(layers) for layers in encoder.stacks] == [3, num_value_layers or 3]
     for row, length in enumerate(LENGTHS):
@@ -93,7 +104,12 @@ def test_dropout_is_not_on_the_residual_connections():
 @pytest.mark.parametrize("residual", [False, True])
 def test_layers_above_combine_both_directions(cell, residual):
     settings = {"cell": cell, "residual": residual}
-    encoder = build("bidirectional", num_layers=3, layers_above="forward", **settings)
+    encoder = build(
+        "bidirectional",
+        num_layers=3,
+        layers_above="forward",
+        **settings,
+    )
     encoded = encoder(SOURCE)
     below = build("bidirectional", num_layers=1, cell=cell)
     below.load_state_dict(encoder.state_dict(), strict=False)
@@ -116,9 +132,21 @@ def read(cell, inputs):
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-@pytest.mark.parametrize(("num_layers", "residual"), [(1, False), (2, False), (2, True)])
+@pytest.mark.parametrize(
+    ("num_layers", "residual"),
+    [
+        (1, False),
+        (2, False),
+        (2, True),
+    ],
+)
 def test_states_read_from_the_end_equal_a_loop(num_layers, residual, cell):
-    encoder = build("reversed", num_layers=num_layers, cell=cell, residual=residual)
+    encoder = build(
+        "reversed",
+        num_layers=num_layers,
+        cell=cell,
+        residual=residual,
+    )
     encoder.embedding.weight.data[0] = torch.nan  # padding is never read
     encoded = encoder(SOURCE)
     for row, length in enumerate(LENGTHS):
@@ -130,7 +158,12 @@ def test_states_read_from_the_end_equal_a_loop(num_layers, residual, cell):
 
 
 def test_self_attention_equals_the_formula_head_by_head():
-    encoder = build("self_attention", num_layers=2, num_heads=2, feedforward_ratio=3)
+    encoder = build(
+        "self_attention",
+        num_layers=2,
+        num_heads=2,
+        feedforward_ratio=3,
+    )
     encoded = encoder(SOURCE)
     for row, length in enumerate(LENGTHS):
         words = encoder.embedding.weight[SOURCE.ids_BS[row, :length]]

@@ -71,7 +71,11 @@ def share_of_zeros(values):
 
 
 SOURCE = collate_source([[5, 6], [7, 8]] * 20)
-NO_DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+NO_DROPOUT = {
+    "embedding": 0.0,
+    "encoder": 0.0,
+    "readout": 0.0,
+}
 
 
 def first_step(model):

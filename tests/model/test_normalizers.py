@@ -40,7 +40,11 @@ def test_a_score_on_the_threshold_has_no_gradient(normalizer):
 
 
 @pytest.mark.parametrize(
-    ("normalizer", "theirs"), [(sparsemax, entmax.sparsemax), (entmax15, entmax.entmax15)]
+    ("normalizer", "theirs"),
+    [
+        (sparsemax, entmax.sparsemax),
+        (entmax15, entmax.entmax15),
+    ],
 )
 def test_equals_the_entmax_package(normalizer, theirs):
     scores = (3.0 * torch.randn(50, 17, dtype=torch.float64)).requires_grad_()

@@ -72,14 +72,32 @@ def table_of(entries):
     return TranslationTable(np.array(numbers), np.array([entries[key] for key in keys]))
 
 
-ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2, (EOS, 4): 0.6, (EOS, 5): 0.4}
+ENTRIES = {
+    (EMPTY, 5): 1.0,
+    (4, 4): 0.6,
+    (4, 3): 0.1,
+    (4, 5): 0.2,
+    (EOS, 4): 0.6,
+    (EOS, 5): 0.4,
+}
 """with several sources, EOS ends each of them and has entries too"""
 
 
-@pytest.mark.parametrize(("num_entries", "four", "five"), [(2, 0.75, 0.25), (1, 1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("num_entries", "four", "five"),
+    [
+        (2, 0.75, 0.25),
+        (1, 1.0, 0.0),
+    ],
+)
 def test_lexicon_by_hand(num_entries, four, five):
     """Token 7 has no entry; the most probable ones of token 4 are kept."""
-    output = lexicon.Lexicon(**SIZES, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
+    output = lexicon.Lexicon(
+        **SIZES,
+        num_source_ids=9,
+        num_entries=num_entries,
+        epsilon=0.5,
+    )
     fill(output, 0.0)
     assert f"{2 * num_entries} translations of 2 source types" in output.set_table(
         table_of(ENTRIES)
@@ -112,7 +130,11 @@ def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
 
 def test_a_lexicon_never_names_a_token_beyond_the_vocabulary():
     """A file of weights may hold any number."""
-    output = lexicon.Lexicon(**SIZES, num_source_ids=9, num_entries=2)
+    output = lexicon.Lexicon(
+        **SIZES,
+        num_source_ids=9,
+        num_entries=2,
+    )
     fill(output, 0.0).set_table(table_of(ENTRIES))
     for wrong in (1e6, -1e6):
         output.target_ids_UK[4] = wrong
@@ -127,12 +149,21 @@ def test_a_token_that_cannot_be_copied_has_a_finite_loss():
     log_probs = POINTER.log_probs(step_of([0.0, 1.0]), memory_of(POINTER, [4, EOS]))[0].tolist()
     assert log_probs[5] == log_probs[PAD] == pytest.approx(math.log(LEAST_WEIGHT))
     assert log_probs[6] == -math.inf
-    output = copy.Copy(**SIZES, hidden_size=1, context_size=1, embedding_size=1).double()
+    output = copy.Copy(
+        **SIZES,
+        hidden_size=1,
+        context_size=1,
+        embedding_size=1,
+    ).double()
     log_prob = output.log_probs(step_of([0.0, 1.0]), memory_of(output, [6, 7]))[0, 6].item()
     assert math.log(LEAST_WEIGHT) - 10 < log_prob < math.log(LEAST_WEIGHT)
 
 
-SOURCE = [[5, 9, 7, 4], [8], [6, 8]]
+SOURCE = [
+    [5, 9, 7, 4],
+    [8],
+    [6, 8],
+]
 TARGET = [[9, 33, 31, 9], [5, 5], []]
 """33 and 31 are not in the vocabulary"""
 EXTENDED = [
@@ -375,7 +406,11 @@ PROBABILITIES = {
 
 def run(make_model, name, **overrides):
     """A model with this output, a batch, and the model's outputs."""
-    settings = {"output": {"name": name.split()[0]}, **LOOPS[name], **overrides}
+    settings = {
+        "output": {"name": name.split()[0]},
+        **LOOPS[name],
+        **overrides,
+    }
     model = make_model(**settings).eval()
     if isinstance(model.output, TakesTable):
         model.output.set_table(lexicon_table())

@@ -10,10 +10,21 @@ from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.text.vocab import PAD
 
 
-@pytest.mark.parametrize(("cell", "reference"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])
+@pytest.mark.parametrize(
+    ("cell", "reference"),
+    [
+        ("gru", torch.nn.GRU),
+        ("lstm", torch.nn.LSTM),
+    ],
+)
 def test_the_encoder_is_pytorchs(make_model, cell, reference):
     model = make_model(
-        encoder={"name": "bidirectional", "cell": cell, "hidden_size": 7, "num_layers": 1}
+        encoder={
+            "name": "bidirectional",
+            "cell": cell,
+            "hidden_size": 7,
+            "num_layers": 1,
+        }
     ).eval()
     theirs = reference(11, 7, bidirectional=True, batch_first=True).double()
     with torch.no_grad():
@@ -33,7 +44,11 @@ def test_the_encoder_is_pytorchs(make_model, cell, reference):
 
 
 def build(num_source_ids=30, **settings):
-    sizes = {"embedding_size": 11, "hidden_size": 14, "encoder": {"hidden_size": 7}}
+    sizes = {
+        "embedding_size": 11,
+        "hidden_size": 14,
+        "encoder": {"hidden_size": 7},
+    }
     config = ModelConfig(**sizes | {"readout_size": 11} | settings)
     return build_model(config, num_source_ids=num_source_ids, num_target_ids=30)
 

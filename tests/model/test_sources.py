@@ -18,24 +18,49 @@ from tests.model.attention.conftest import additive_scores
 from tests.modules import assert_every_parameter_learns, randomize
 
 ENCODERS = ["bigru", "embeddings", "convolutional", "self_attention", "reversed_gru"]
-SOURCES = [[[5, 6, 7], [8]], [[9], [4, 4, 5, 6]], [[], [7, 8]], [[6, 5], []]]
+SOURCES = [
+    [[5, 6, 7], [8]],
+    [[9], [4, 4, 5, 6]],
+    [[], [7, 8]],
+    [[6, 5], []],
+]
 LINES = [[*first, EOS, *second] for first, second in SOURCES]
-TARGETS = [[5, 6], [7], [8, 9, 10], [5]]
+TARGETS = [
+    [5, 6],
+    [7],
+    [8, 9, 10],
+    [5],
+]
 
 
 def build(vector_sizes=(None, None), **settings):
     """A model of as many sources; the numbers are the sizes of vectors."""
     torch.manual_seed(1)
-    sizes = {"embedding_size": 5, "hidden_size": 7, "encoder": {"hidden_size": 3, "num_layers": 2}}
+    sizes = {
+        "embedding_size": 5,
+        "hidden_size": 7,
+        "encoder": {"hidden_size": 3, "num_layers": 2},
+    }
     config = ModelConfig(**sizes | settings)
-    model = build_model(config, num_source_ids=13, num_target_ids=11, vector_sizes=[*vector_sizes])
+    model = build_model(
+        config,
+        num_source_ids=13,
+        num_target_ids=11,
+        vector_sizes=[*vector_sizes],
+    )
     return model.double().eval()
 
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_each_encoder_reads_its_source_alone(name):
     layers = 1 if name == "embeddings" else 2
-    model = build(encoder={"name": name, "hidden_size": 4, "num_layers": layers})
+    model = build(
+        encoder={
+            "name": name,
+            "hidden_size": 4,
+            "num_layers": layers,
+        }
+    )
     encoded = model.encoder(collate_source(LINES))
     for row, sources in enumerate(SOURCES):
         alone = []
@@ -92,7 +117,11 @@ def check_pairs_add_up(model, make_batch):
 
 def test_hierarchical_attention_equals_the_formula_part_by_part():
     torch.manual_seed(3)
-    sizes = {"query_size": 7, "memory_size": 5, "normalizer": softmax.weights}
+    sizes = {
+        "query_size": 7,
+        "memory_size": 5,
+        "normalizer": softmax.weights,
+    }
     attention = build_variant("attention", "hierarchical", {"attention_size": 3}, **sizes)
     randomize(attention, 0.9).double()
     source = collate_source(LINES)

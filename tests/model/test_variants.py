@@ -16,7 +16,11 @@ from seq2seq_attn.model.variants import build_variant, find_build, import_varian
 from seq2seq_attn.train.loss import build_objectives
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SIZES = {"query_size": 7, "memory_size": 11, "normalizer": softmax.weights}
+SIZES = {
+    "query_size": 7,
+    "memory_size": 11,
+    "normalizer": softmax.weights,
+}
 
 
 @pytest.fixture

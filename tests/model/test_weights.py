@@ -48,7 +48,12 @@ def test_tensors_and_values_come_back(path):
 
 def test_tied_parameters_and_every_type_come_back(tmp_path):
     tied = torch.ones(2, 5)
-    tensors = {"first": tied, "second": tied, "empty": torch.ones(0), "number": torch.ones(())}
+    tensors = {
+        "first": tied,
+        "second": tied,
+        "empty": torch.ones(0),
+        "number": torch.ones(()),
+    }
     for name in "bool uint8 int8 int16 float16 bfloat16 int32 float32 float64 int64".split():
         tensors[name] = torch.ones(3, dtype=getattr(torch, name))
     write_tensors(tmp_path / "a", tensors, VALUES)
@@ -108,7 +113,11 @@ def test_the_tensors_of_a_model_without_weights_are_those_of_the_model(name):
 
 def test_drawing_is_left_out_for_models_without_weights_only():
     model_without_weights(ModelConfig(), num_source_ids=5, num_target_ids=5)
-    config = ModelConfig(embedding_size=3, hidden_size=4, encoder={"hidden_size": 2})
+    config = ModelConfig(
+        embedding_size=3,
+        hidden_size=4,
+        encoder={"hidden_size": 2},
+    )
     model = build_model(config, num_source_ids=5, num_target_ids=5)
     assert all(
         bool(parameter.any()) for name, parameter in model.named_parameters() if "weight" in name

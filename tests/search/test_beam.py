@@ -13,10 +13,24 @@ from tests.search.searching import A, B, best_of_all, search
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0, -0.5])
-@pytest.mark.parametrize(("seed", "max_length"), [(0, 1), (1, 2), (0, 3), (1, 3), (2, 3), (2, 4)])
+@pytest.mark.parametrize(
+    ("seed", "max_length"),
+    [
+        (0, 1),
+        (1, 2),
+        (0, 3),
+        (1, 3),
+        (2, 3),
+        (2, 4),
+    ],
+)
 def test_a_beam_wide_enough_finds_the_best_of_all(seed, max_length, length_penalty):
     """Four tokens can be chosen (EOS, UNK, A, B): 4 ** T slots hold every hypothesis."""
-    model = FakeModel(num_free=2, seed=seed, sharpness=1.0)
+    model = FakeModel(
+        num_free=2,
+        seed=seed,
+        sharpness=1.0,
+    )
     ids, batch = sources(4, seed)
     beam_size = 4**max_length
     sizes = {"beam_size": beam_size, "n_best": min(12, beam_size)}
@@ -37,7 +51,12 @@ def test_a_beam_wide_enough_finds_the_best_of_all(seed, max_length, length_penal
 @pytest.mark.parametrize("unk", ["keep", "forbid"])
 @pytest.mark.parametrize("seed", range(4))
 def test_one_slot_is_greedy_search(seed, ties, unk, length_penalty):
-    model = FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0)
+    model = FakeModel(
+        num_free=70,
+        seed=seed,
+        ties=ties,
+        eos_bonus=2.0,
+    )
     _, batch = sources(8, seed)
     limits = [3, 12, 5, 1, 9, 7, 2, 12]
     options = {"unk": unk, "length_penalty": length_penalty}
@@ -78,13 +97,29 @@ def plain_beam(model, source, beam_size, n_best, length_penalty, limit):
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.5, -0.5])
-@pytest.mark.parametrize(("beam_size", "n_best"), [(2, 1), (4, 1), (4, 4), (5, 2)])
+@pytest.mark.parametrize(
+    ("beam_size", "n_best"),
+    [
+        (2, 1),
+        (4, 1),
+        (4, 4),
+        (5, 2),
+    ],
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_stopping_early_and_batching_change_nothing(seed, beam_size, n_best, length_penalty):
-    model = FakeModel(num_free=6, seed=seed, eos_bonus=1.0)
+    model = FakeModel(
+        num_free=6,
+        seed=seed,
+        eos_bonus=1.0,
+    )
     ids, batch = sources(6, seed)
     limits = [10, 3, 7, 1, 12, 5]
-    options = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty}
+    options = {
+        "beam_size": beam_size,
+        "n_best": n_best,
+        "length_penalty": length_penalty,
+    }
     found = search(model, batch, limits, **options)
     for source, limit, hypotheses in zip(ids, limits, found, strict=True):
         expected = plain_beam(model, source, beam_size, n_best, length_penalty, limit)
@@ -93,9 +128,19 @@ def test_stopping_early_and_batching_change_nothing(seed, beam_size, n_best, len
         assert [hypothesis.log_prob for hypothesis in hypotheses] == pytest.approx(log_probs)
 
 
-@pytest.mark.parametrize("options", [{"method": "greedy"}, {"beam_size": 4, "n_best": 4}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "greedy"},
+        {"beam_size": 4, "n_best": 4},
+    ],
+)
 def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(options):
-    model = FakeModel(num_free=5, seed=6, eos_bonus=1.0)
+    model = FakeModel(
+        num_free=5,
+        seed=6,
+        eos_bonus=1.0,
+    )
     ids, batch = sources(9, 6)
     found = search(model, batch, [8] * 9, length_penalty=0.8, **options)
     for source, hypotheses in zip(ids, found, strict=True):
@@ -125,26 +170,58 @@ def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more():
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_where_the_limit_decides_nothing_no_hypothesis_is_cut(length_penalty):
-    model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {EOS: 0.9, B: 0.1}, (A, B): {B: 1.0}})
-    options = {"beam_size": 2, "n_best": 2, "length_penalty": length_penalty}
+    model = FakeModel(
+        scripted={
+            (): {A: 0.9, EOS: 0.1},
+            (A,): {EOS: 0.9, B: 0.1},
+            (A, B): {B: 1.0},
+        }
+    )
+    options = {
+        "beam_size": 2,
+        "n_best": 2,
+        "length_penalty": length_penalty,
+    }
     [hypotheses] = search(model, collate_source([[5]]), [3], **options)
     assert [(h.ids, h.is_cut) for h in hypotheses] == [([A], False), ([], False)]
 
 
-@pytest.mark.parametrize(("length_penalty", "ids", "num_steps"), [(0.0, [], 1), (1.0, [A, A], 3)])
+@pytest.mark.parametrize(
+    ("length_penalty", "ids", "num_steps"),
+    [
+        (0.0, [], 1),
+        (1.0, [A, A], 3),
+    ],
+)
 def test_a_sentence_stops_when_nothing_alive_can_win(length_penalty, ids, num_steps):
     """EOS at once has 0.6: without a length penalty nothing can beat it; with one, a long
     hypothesis still can."""
-    model = FakeModel(scripted={(): {EOS: 0.6, A: 0.4}, (A,): {A: 1.0}, (A, A): {EOS: 1.0}})
+    model = FakeModel(
+        scripted={
+            (): {EOS: 0.6, A: 0.4},
+            (A,): {A: 1.0},
+            (A, A): {EOS: 1.0},
+        }
+    )
     source = collate_source([[5]])
     [[best]] = search(model, source, [20], beam_size=2, length_penalty=length_penalty)
     assert best.ids == ids
     assert len(model.steps_of_rows) == num_steps
 
 
-@pytest.mark.parametrize("options", [{"method": "greedy"}, {"beam_size": 3}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "greedy"},
+        {"beam_size": 3},
+    ],
+)
 def test_finished_sentences_leave_the_batch(options):
-    model = FakeModel(num_free=5, seed=8, eos_bonus=1.0)
+    model = FakeModel(
+        num_free=5,
+        seed=8,
+        eos_bonus=1.0,
+    )
     ids, batch = sources(12, 8)
     search(model, batch, [15] * 12, **options)
     together = sum(model.steps_of_rows)
@@ -168,7 +245,11 @@ def test_a_model_that_gives_nan_gives_an_impossible_empty_hypothesis():
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty):
-    model = FakeModel(num_free=2, seed=2, sharpness=1.0)
+    model = FakeModel(
+        num_free=2,
+        seed=2,
+        sharpness=1.0,
+    )
     ids, batch = sources(5, 2)
     options = {"beam_size": 64, "length_penalty": length_penalty}
     plain = search(model, batch, [3] * 5, **options)
@@ -186,7 +267,14 @@ def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty):
     assert [best.ids for [best] in found] != [best.ids for [best] in plain]
 
 
-@pytest.mark.parametrize(("weight", "counted"), [(0.0, 1e-6), (1e-4, 1e-4), (0.25, 0.25)])
+@pytest.mark.parametrize(
+    ("weight", "counted"),
+    [
+        (0.0, 1e-6),
+        (1e-4, 1e-4),
+        (0.25, 0.25),
+    ],
+)
 def test_a_position_without_attention_costs_much_but_not_everything(weight, counted):
     """EOS follows at once; the first of two source positions has the rest of the attention."""
 
@@ -201,7 +289,11 @@ def test_a_position_without_attention_costs_much_but_not_everything(weight, coun
 
 
 def test_a_model_without_attention_weights_has_no_coverage_penalty():
-    model = FakeModel(num_free=4, seed=2, has_weights=False)
+    model = FakeModel(
+        num_free=4,
+        seed=2,
+        has_weights=False,
+    )
     _, batch = sources(5, 2)
     plain = search(model, batch, [5] * 5, beam_size=3)
     assert search(model, batch, [5] * 5, beam_size=3, coverage_penalty=0.7) == plain

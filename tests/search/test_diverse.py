@@ -40,13 +40,37 @@ def best_by_hand(model, source, num_groups, size, diversity):
     return set().union(*finished), best_cut
 
 
-@pytest.mark.parametrize(("num_groups", "size"), [(1, 3), (2, 2), (3, 1), (2, 3)])
+@pytest.mark.parametrize(
+    ("num_groups", "size"),
+    [
+        (1, 3),
+        (2, 2),
+        (3, 1),
+        (2, 3),
+    ],
+)
 def test_groups_are_those_of_the_formula(num_groups, size):
-    model = FakeModel(num_free=4, seed=0, sharpness=1.0, eos_bonus=0.5)
+    model = FakeModel(
+        num_free=4,
+        seed=0,
+        sharpness=1.0,
+        eos_bonus=0.5,
+    )
     ids, batch = sources(6, 7)
     beam_size = num_groups * size
-    sizes = {"beam_size": beam_size, "n_best": beam_size, "num_groups": num_groups}
-    found = search(model, batch, [LIMIT] * 6, method="diverse", diversity=0.7, **sizes)
+    sizes = {
+        "beam_size": beam_size,
+        "n_best": beam_size,
+        "num_groups": num_groups,
+    }
+    found = search(
+        model,
+        batch,
+        [LIMIT] * 6,
+        method="diverse",
+        diversity=0.7,
+        **sizes,
+    )
     for source, hypotheses in zip(ids, found, strict=True):
         expected, best_cut = best_by_hand(model, source, num_groups, size, 0.7)
         assert {(*h.ids, EOS) for h in hypotheses if h.is_finished} == expected
@@ -58,4 +82,11 @@ def test_groups_are_those_of_the_formula(num_groups, size):
 
 def test_the_number_of_groups_must_divide_the_beam_size_of_validation_too():
     with pytest.raises(UsageError, match=r"train\.validation\.beam_size"):
-        search(FakeModel(), sources(1)[1], [LIMIT], method="diverse", beam_size=1, num_groups=2)
+        search(
+            FakeModel(),
+            sources(1)[1],
+            [LIMIT],
+            method="diverse",
+            beam_size=1,
+            num_groups=2,
+        )

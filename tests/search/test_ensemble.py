@@ -29,7 +29,14 @@ class Mean(FakeModel):
 def test_states_and_attention_follow_the_beam(beam_size):
     """Sentences leave at different steps and hypotheses change slots: each member's state moves
     along."""
-    members = [FakeModel(num_free=5, seed=seed, sharpness=1.0) for seed in (4, 5)]
+    members = [
+        FakeModel(
+            num_free=5,
+            seed=seed,
+            sharpness=1.0,
+        )
+        for seed in (4, 5)
+    ]
     ids, batch = sources(9, 4)
     limits = [8, 3, 7, 1, 8, 5, 2, 8, 4]
     found = search(Ensemble(members), batch, limits, beam_size=beam_size, n_best=beam_size)

@@ -22,12 +22,25 @@ def by_hand(model, source, max_length, forbidden):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("unk", "forbidden"), [("keep", (PAD, BOS)), ("forbid", (PAD, BOS, UNK))])
+@pytest.mark.parametrize(
+    ("unk", "forbidden"),
+    [
+        ("keep", (PAD, BOS)),
+        ("forbid", (PAD, BOS, UNK)),
+    ],
+)
 def test_greedy_is_the_loop_over_argmax(seed, unk, forbidden):
     model = FakeModel(num_free=3, seed=seed)
     ids, batch = sources(9, seed)
     limits = [1 + (i * 5) % 11 for i in range(9)]
-    found = search(model, batch, limits, method="greedy", unk=unk, length_penalty=0.5)
+    found = search(
+        model,
+        batch,
+        limits,
+        method="greedy",
+        unk=unk,
+        length_penalty=0.5,
+    )
     for source, limit, [hypothesis] in zip(ids, limits, found, strict=True):
         expected, is_finished = by_hand(model, source, limit, forbidden)
         assert (hypothesis.ids, hypothesis.is_finished) == (expected, is_finished)

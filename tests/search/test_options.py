@@ -32,7 +32,11 @@ def test_the_folder_is_the_registry():
 
 
 def test_what_a_call_says_goes_first_even_where_it_is_the_default():
-    found = options(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
+    found = options(
+        beam_size=SearchConfig().beam_size,
+        length_penalty=None,
+        batch_size=2,
+    )
     assert (found.beam_size, found.length_penalty, found.batch_size) == (
         SearchConfig().beam_size,
         0.6,
@@ -47,7 +51,14 @@ def test_the_limit_of_a_length_is_of_its_source():
 
 
 def test_a_method_s_own_options_come_from_a_call_or_a_configuration():
-    assert options(method="diverse", beam_size=6, num_groups=3).num_groups == 3
+    assert (
+        options(
+            method="diverse",
+            beam_size=6,
+            num_groups=3,
+        ).num_groups
+        == 3
+    )
     configured = load_config(
         ["quickstart"], ["search.method=diverse", "search.num_groups=5"]
     ).search
@@ -63,7 +74,14 @@ def test_a_method_s_own_options_come_from_a_call_or_a_configuration():
         ({"beam_size": 0}, "beam_size=0"),
         ({"unk": "drop"}, "unk='drop'"),
         ({"n_best": 8}, "beam_size=7"),
-        ({"n_best": 8, "method": "mbr", "num_samples": 4}, "num_samples=4"),
+        (
+            {
+                "n_best": 8,
+                "method": "mbr",
+                "num_samples": 4,
+            },
+            "num_samples=4",
+        ),
         ({"method": "diverse", "num_groups": 3}, "num_groups=3.*beam_size=7"),
         ({"bean_size": 3}, "search.bean_size.*beam_size"),
         ({"num_groups": 3}, "search.num_groups.*'beam'"),

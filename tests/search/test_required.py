@@ -11,7 +11,14 @@ from tests.search import searching
 from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import A, B, best_of_all
 
-IDS = {"a": [A], "b": [B], "ab": [A, B], "ba": [B, A], "aa": [A, A], "strange": [UNK]}
+IDS = {
+    "a": [A],
+    "b": [B],
+    "ab": [A, B],
+    "ba": [B, A],
+    "aa": [A, A],
+    "strange": [UNK],
+}
 search = partial(searching.search, method="required", to_ids=lambda text: IDS.get(text, []))
 
 
@@ -21,10 +28,21 @@ def contains(ids: list[int], phrase: list[int]) -> bool:
 
 @pytest.mark.parametrize(
     ("required", "length_penalty"),
-    [(["a"], 0.0), (["b", "a"], 1.0), (["ab", "ba"], 0.0), (["aa", "b"], 1.0), ([], 0.0)],
+    [
+        (["a"], 0.0),
+        (["b", "a"], 1.0),
+        (["ab", "ba"], 0.0),
+        (["aa", "b"], 1.0),
+        ([], 0.0),
+    ],
 )
 def test_a_beam_wide_enough_finds_the_best_of_all(required, length_penalty):
-    model = FakeModel(num_free=2, seed=5, sharpness=1.0, eos_bonus=1.0)
+    model = FakeModel(
+        num_free=2,
+        seed=5,
+        sharpness=1.0,
+        eos_bonus=1.0,
+    )
     ids, batch = sources(6, 5)
     options = {"length_penalty": length_penalty, "required": required}
     found = search(model, batch, [5] * 6, beam_size=200, **options)
@@ -41,7 +59,12 @@ def test_a_beam_wide_enough_finds_the_best_of_all(required, length_penalty):
 
 def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word():
     """The words are very improbable, so that a beam would never keep them."""
-    model = FakeModel(num_free=6, seed=3, sharpness=4.0, eos_bonus=1.0)
+    model = FakeModel(
+        num_free=6,
+        seed=3,
+        sharpness=4.0,
+        eos_bonus=1.0,
+    )
     _, batch = sources(8, 3)
     for [best] in search(model, batch, [14] * 8, beam_size=5):
         assert not contains(best.ids, [A, B])
@@ -52,7 +75,11 @@ def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word():
 
 def test_no_slot_stays_free_while_there_are_continuations():
     model = FakeModel(num_free=6)
-    options = {"beam_size": 4, "n_best": 4, "required": ["a"]}
+    options = {
+        "beam_size": 4,
+        "n_best": 4,
+        "required": ["a"],
+    }
     [found] = search(model, sources(1)[1], [1], **options)
     assert len(found) == 4
 

@@ -95,7 +95,12 @@ def test_convolutional(build, check, radius):
 @pytest.mark.parametrize("radius", [1, 2, 10])
 @pytest.mark.parametrize("is_scaled", [False, True])
 def test_local(build, check, queries, window, radius, is_scaled):
-    attention = build("local", window=window, radius=radius, is_scaled=is_scaled)
+    attention = build(
+        "local",
+        window=window,
+        radius=radius,
+        is_scaled=is_scaled,
+    )
     scale = 13**-0.5 if is_scaled else 1.0
 
     def oracle(values, queries):
@@ -118,7 +123,12 @@ def test_local(build, check, queries, window, radius, is_scaled):
 
 @pytest.mark.parametrize("score", ["additive", "scaled_dot"])
 def test_heads_attend_on_their_own(build, encoded, source, queries, score):
-    attention = build("multi_head", num_heads=2, score=score, attention_size=6)
+    attention = build(
+        "multi_head",
+        num_heads=2,
+        score=score,
+        attention_size=6,
+    )
     memory, state = attention.prepare(encoded, source)
     attended = attention.step(queries[0], memory, state)
     values = encoded.values_BSM[0]
@@ -198,7 +208,12 @@ COMBINATIONS = [terms for n in (1, 2, 3) for terms in itertools.combinations(TER
 def test_structural_biases(build, check, terms):
     radius = 2
     options = {term: term in terms for term in TERMS}
-    attention = build("structural", attention_size=7, radius=radius, **options)
+    attention = build(
+        "structural",
+        attention_size=7,
+        radius=radius,
+        **options,
+    )
 
     def oracle(values, queries):
         length = len(values)
@@ -233,7 +248,11 @@ def around(numbers, center, radius):
 
 
 @pytest.mark.parametrize(
-    ("name", "projection"), [("location", "location_projection"), ("structural", "bias_projection")]
+    ("name", "projection"),
+    [
+        ("location", "location_projection"),
+        ("structural", "bias_projection"),
+    ],
 )
 def test_no_gradient_flows_into_earlier_steps(build, encoded, source, queries, name, projection):
     attention = build(name)
@@ -269,7 +288,13 @@ def test_neural_coverage_remembers_more_than_the_last_step(build, check):
         torch.testing.assert_close(state[row, :length], last[row])
 
 
-@pytest.mark.parametrize("options", [{"max_fertility": 3.0}, {"fertility": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_fertility": 3.0},
+        {"fertility": False},
+    ],
+)
 def test_linguistic_coverage_adds_up_weights_by_fertility(build, check, options):
     attention = build("coverage", kind="linguistic", **options)
 

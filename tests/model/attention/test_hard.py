@@ -20,7 +20,13 @@ def test_search_takes_the_best_position(build, encoded, source, queries):
     assert len(chosen) > 3  # it does choose
 
 
-@pytest.mark.parametrize("options", [{}, {"estimator": "reinforce"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"estimator": "reinforce"},
+    ],
+)
 def test_training_draws_from_the_softmax_of_the_scores(build, encoded, source, queries, options):
     """10,000 draws of the first sentence: each share lies within 4 standard errors."""
     attention = build("hard", **options)

@@ -51,7 +51,12 @@ def test_it_is_pytorchs_and_rows_whose_target_is_padding_do_not_count(
 
 
 @pytest.mark.parametrize(
-    ("output", "is_fast"), [("softmax", True), ("lexical", True), ("lexicon", False)]
+    ("output", "is_fast"),
+    [
+        ("softmax", True),
+        ("lexical", True),
+        ("lexicon", False),
+    ],
 )
 def test_an_output_of_linear_layers_has_it(make_model, output, is_fast):
     """`test_unroll.py` compares losses and gradients."""

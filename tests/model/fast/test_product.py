@@ -5,7 +5,11 @@ from torch.nn import functional
 from seq2seq_attn.model.fast import product
 from seq2seq_attn.model.fast.product import pack
 
-LARGEST_ERROR = {"fp32": 1e-6, "bf16": 5e-3, "int8": 2e-2}
+LARGEST_ERROR = {
+    "fp32": 1e-6,
+    "bf16": 5e-3,
+    "int8": 2e-2,
+}
 
 
 def relative(found, expected):
@@ -27,7 +31,11 @@ def test_it_is_the_linear_map(precision, num_rows, has_bias):
 
 @pytest.mark.parametrize(
     ("precision", "layout"),
-    [("fp32", "_has_packed_layout"), ("bf16", "_has_packed_layout"), ("int8", "_has_packed_int8")],
+    [
+        ("fp32", "_has_packed_layout"),
+        ("bf16", "_has_packed_layout"),
+        ("int8", "_has_packed_int8"),
+    ],
 )
 def test_without_the_packed_layout_it_is_the_same(monkeypatch, precision, layout):
     weight = torch.randn(53, 37)

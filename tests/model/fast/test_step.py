@@ -18,7 +18,12 @@ from tests.search.searching import search
 VARIANTS = packaged_variants("attention")
 LIMITS = [9, 12, 5, 12, 7, 12]
 READOUTS = pytest.mark.parametrize(
-    "readout", [{}, {"readout_size": None, "tie_embeddings": "none"}], ids=["readout", "joined"]
+    "readout",
+    [
+        {},
+        {"readout_size": None, "tie_embeddings": "none"},
+    ],
+    ids=["readout", "joined"],
 )
 
 
@@ -37,7 +42,12 @@ def make_sharp(make_model):
     lengths."""
 
     def make(name="additive", *, dtype=torch.float32, **overrides):
-        model = make_model(name, dtype=dtype, seed=1, **overrides).eval()
+        model = make_model(
+            name,
+            dtype=dtype,
+            seed=1,
+            **overrides,
+        ).eval()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(2.5)
@@ -48,7 +58,14 @@ def make_sharp(make_model):
 
 
 def searched(model, source, beam_size):
-    return search(model, source, LIMITS, beam_size=beam_size, n_best=beam_size, length_penalty=0.6)
+    return search(
+        model,
+        source,
+        LIMITS,
+        beam_size=beam_size,
+        n_best=beam_size,
+        length_penalty=0.6,
+    )
 
 
 CASES = [(name, "softmax") for name in VARIANTS]
@@ -145,7 +162,13 @@ def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source
     assert [best.ids for [best] in hypotheses] == [best.ids for [best] in expected]
 
 
-@pytest.mark.parametrize(("precision", "largest"), [("bf16", 0.05), ("int8", 0.1)])
+@pytest.mark.parametrize(
+    ("precision", "largest"),
+    [
+        ("bf16", 0.05),
+        ("int8", 0.1),
+    ],
+)
 @pytest.mark.parametrize("name", ["additive", "dot", "fixed", "scaled_dot"])
 @torch.no_grad()
 def test_fewer_bits_are_close(make_model, source, name, precision, largest):

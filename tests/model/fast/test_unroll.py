@@ -27,7 +27,11 @@ from tests.model.conftest import NUM_TARGET_IDS
 from tests.modules import gradients
 
 VARIANTS = packaged_variants("attention")
-NO_DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+NO_DROPOUT = {
+    "embedding": 0.0,
+    "encoder": 0.0,
+    "readout": 0.0,
+}
 SOURCE_IDS = [np.array([5, 9]), np.array([8])]
 TARGET_IDS = [np.array([6, 9]), np.array([5])]
 TABLE = estimate_table(SOURCE_IDS.__getitem__, TARGET_IDS.__getitem__, 2)
@@ -51,7 +55,12 @@ def check_fast_is_plain(model, batch, ratio):
 
 
 @pytest.mark.parametrize(
-    ("decoder", "ratio"), [("bahdanau", 1.0), ("bahdanau", 0.5), ("conditional", 1.0)]
+    ("decoder", "ratio"),
+    [
+        ("bahdanau", 1.0),
+        ("bahdanau", 0.5),
+        ("conditional", 1.0),
+    ],
 )
 @pytest.mark.parametrize("name", VARIANTS)
 def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, decoder, ratio):
