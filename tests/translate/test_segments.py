@@ -37,37 +37,36 @@ def test_segments_hold_every_token_and_none_is_too_long(max_length):
     assert {0 < len(segment) <= max_length for segment in segments} == {True}
 
 
+def make_part(target: str, source: str, heaviest: list[int]) -> Translation:
+    tokens = target.split()
+    return Translation(
+        text=target,
+        tokens=tokens,
+        score=-1.0,
+        log_prob=-1.0,
+        source_tokens=[*source.split(" "), "<eos>"],
+        attention=np.eye(4, dtype=np.float32)[heaviest],
+        is_finished=True,
+        heaviest=heaviest[: len(tokens)],
+    )
+
+
 def test_segments_of_several_sources_are_joined_source_by_source():
     """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to
     b."""
-    identity = np.eye(4, dtype=np.float32)
-    parts = []
-    for target, source, heaviest in (("t0 t1", "a \t x", [0, 3]), ("t2", "b \t y", [2, 1])):
-        tokens = target.split()
-        translation = Translation(
-            text=target,
-            tokens=tokens,
-            score=-1.0,
-            log_prob=-1.0,
-            source_tokens=[*source.split(" "), "<eos>"],
-            attention=identity[heaviest],
-            is_finished=True,
-            heaviest=heaviest[: len(tokens)],
-        )
-        parts.append(translation)
-    parts[1] = replace(parts[1], unknown=(0,))
+    first = make_part("t0 t1", "a \t x", [0, 3])
+    second = make_part("t2", "b \t y", [2, 1])
+    parts = [first, replace(second, unknown=(0,))]
     joined = join_translations(
         parts, SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
     )
     assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
-    assert joined.attention is not None
     assert joined.attention.argmax(axis=1).tolist() == [0, 5, 4, 2]
     np.testing.assert_array_equal(joined.attention.sum(axis=1), 1.0)
     assert joined.heaviest == [0, 5, 4]
     assert joined.links() == [(0, 0), (4, 2)]
     assert joined.unknown == (1,)
     labelled = joined.attention_map()
-    assert labelled is not None
     assert labelled.source_tokens == ["a", "b", "<eos>", "x", "y", "<eos>"]
     assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]
 
