@@ -6,10 +6,11 @@ Each schema is a function from results to records by file. The forms are those o
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 from scripts.laboratory.experiment import Experiment, Results, stem
 from scripts.laboratory.harness.records import Record, describe, read_training
@@ -27,6 +28,7 @@ from seq2seq_attn.metrics.significance import bootstrap, mean_difference, percen
 from seq2seq_attn.metrics.table import DEFAULT_METRICS
 from seq2seq_attn.text.lines import read_lines
 
+T = TypeVar("T")
 Records = Iterator[tuple[Path, Record]]
 
 
@@ -102,7 +104,7 @@ def points(results: Results) -> Records:
     yield results.path, record
 
 
-def _split(results: Results, values: Sequence[Record]) -> dict[str, list[Record]]:
+def _split(results: Results, values: Iterable[T]) -> dict[str, list[T]]:
     """By arm, what a report has for each run."""
     rest = iter(values)
     return {arm: [next(rest) for _ in runs] for arm, runs in results.runs_by_arm.items()}
@@ -278,10 +280,8 @@ def systems(results: Results) -> Records:
         columns = [read_lines(Path(name)) for name in names]
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
         scored.append(score_lines(run.path, sources, references))
-    samples = iter(bootstrap(scored))
-    pooled = {}
-    for name, runs in results.runs_by_arm.items():
-        pooled[name] = pool([next(samples) for _ in runs])
+    samples = _split(results, bootstrap(scored))
+    pooled = {name: pool(arm_samples) for name, arm_samples in samples.items()}
     baseline = pooled[experiment.baseline]
     rows = []
     for name, arm_samples in pooled.items():
@@ -315,13 +315,15 @@ def domains(results: Results) -> Records:
     num_test = {}
     rows = []
     for arm, runs in results.runs_by_arm.items():
-        bleu = {}
+        bleu: dict[str, list[float]] = {}
         for name, (source, reference) in experiment.tests.items():
             sources = read_lines(Path(source))
             references = read_lines(Path(reference))
-            scored = [score_lines(run.path, sources, references) for run in runs]
-            bleu[name] = [round(statistics.score().score, 2) for statistics in scored]
-            signatures |= {statistics.signature for statistics in scored}
+            bleu[name] = []
+            for run in runs:
+                statistics = score_lines(run.path, sources, references)
+                bleu[name].append(round(statistics.score().score, 2))
+                signatures.add(statistics.signature)
             num_test[name] = len(references)
         rows.append(
             {

@@ -33,7 +33,8 @@ from seq2seq_attn.files import write_lines
 
 CONFIGS = Path(__file__).parent / "peer_configs"
 ENVIRONMENTS = ROOT / "build" / "peers"
-TEST_SET, NUM_STEPS = "test_2016_flickr", 14
+TEST_SET = "test_2016_flickr"
+NUM_STEPS = 14
 OUR_DECODING = """
 import sys, time
 from seq2seq_attn import load
@@ -94,7 +95,8 @@ class Amount(NamedTuple):
     hidden_size: int
 
 
-FULL, QUICK = Amount(5, 16, 1000, 2, 512), Amount(1, 1, 8, 1, 16)
+FULL = Amount(5, 16, 1000, 2, 512)
+QUICK = Amount(1, 1, 8, 1, 16)
 
 
 class Competitor(Contestant):
@@ -115,57 +117,55 @@ class Competitor(Contestant):
         self.task: Record = {}
         self.num_parameters = 0
         self.peak_mib: float | None = None
-        self._system, self._python, self._settings, self._num_windows = (
-            system,
-            python,
-            settings,
-            num_windows,
-        )
+        self._system = system
+        self._python = python
+        self._settings = settings
+        self._num_windows = num_windows
 
     def turn(self, number: int) -> None:
         """Fill in the configuration, run the command, keep its speed and its peak memory."""
-        system, task, num_sentences = self._system, self.task, self.task["num_sentences"]
-        config = task["folder"] / system.config
+        system = self._system
+        num_sentences = self.task["num_sentences"]
+        folder = self.task["folder"]
         values = {
-            **task,
-            "config": config,
+            **self.task,
+            "updates": self._num_windows * self.task["updates"],
+            "window": self._num_windows * self.task["window"],
+            "config": folder / system.config,
             "precision": self.name.removeprefix("ours, "),
             "our_decoding": OUR_DECODING,
         }
-        values |= {key: self._num_windows * task[key] for key in ("updates", "window")}
-        write_lines(
-            config,
-            [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)],
-        )
-        command = (
-            system.translate.split() if num_sentences else [*system.train.split(), *self._settings]
-        )
-        log, usage = run_logged(
-            [str(self._python), *(Template(part).substitute(values) for part in command)]
-        )
+        config = (CONFIGS / system.config).read_text(encoding="utf-8")
+        write_lines(folder / system.config, [Template(config).substitute(values)])
+        words = (system.translate if num_sentences else system.train).split()
+        command = [str(self._python), *(Template(word).substitute(values) for word in words)]
+        log, usage = run_logged(command if num_sentences else [*command, *self._settings])
         self.peak_mib = usage.peak_mib
         logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, log)
         if not logged:
             raise UserError(f"{self.name}: no speed in its log:\n{log[-3000:]}")
-        if (
-            num_sentences and not task["is_toy"]
-        ):  # of a toy vocabulary, random weights choose EOS soon
-            lines = (task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
-            # JoeyNMT cannot forbid the end of a sentence: it reads `min_output_length`, but does
-            # not use it
-            num_tokens = [len(line.split(" ")) for line in lines]
-            if max(num_tokens) > NUM_STEPS or sum(num_tokens) < 0.99 * NUM_STEPS * len(lines):
-                lengths = sorted(set(num_tokens))
-                raise UserError(
-                    f"{self.name}: translations of {lengths} tokens; expected nearly all of "
-                    f"{NUM_STEPS}"
-                )
-        if not num_sentences:
+        speed = float(logged[-1])
+        if num_sentences:
+            speed = num_sentences / speed
+            if not self.task["is_toy"]:  # its random weights choose EOS soon
+                self._check_lengths(folder / "output.test")
+        else:
             self.num_parameters = int(re.findall(system.parameters, log)[-1])
-        self.speeds.append(
-            num_sentences / float(logged[-1]) if num_sentences else float(logged[-1])
-        )
-        print(f"{self.name}: {self.speeds[-1]:,.0f} per second", file=sys.stderr)
+        self.speeds.append(speed)
+        print(f"{self.name}: {speed:,.0f} per second", file=sys.stderr)
+
+    def _check_lengths(self, path: Path) -> None:
+        """JoeyNMT cannot forbid the end of a sentence: it reads `min_output_length`, but does not
+        use it.
+
+        Raises:
+            UserError: other systems made translations of another length.
+        """
+        lines = path.read_text(encoding="utf-8").splitlines()
+        num_tokens = [len(line.split(" ")) for line in lines]
+        if max(num_tokens) > NUM_STEPS or sum(num_tokens) < 0.99 * NUM_STEPS * len(lines):
+            lengths = sorted(set(num_tokens))
+            raise UserError(f"{self.name}: {lengths} tokens; expected nearly all of {NUM_STEPS}")
 
 
 class Usage(NamedTuple):
@@ -312,13 +312,12 @@ def write_data(
         write_lines(folder / f"{side}.vocab", vocab.tokens[4:])
         for name, (split, count) in splits.items():
             pairs = prepared.pairs(split)
-            ids = [
-                getattr(pairs, side)(i).tolist()
-                for i in range(min(len(pairs), count or len(pairs)))
-            ]
-            lines = [" ".join(vocab.tokens_of(sentence)) for sentence in ids]
-            if [len(line.split()) for line in lines] != [len(sentence) for sentence in ids]:
-                raise UserError(f"{split}: a token holds a space")
+            lines = []
+            for i in range(min(len(pairs), count or len(pairs))):
+                tokens = vocab.tokens_of(getattr(pairs, side)(i).tolist())
+                lines.append(" ".join(tokens))
+                if len(lines[-1].split()) != len(tokens):
+                    raise UserError(f"{split}: a token holds a space")
             write_lines(folder / f"{name}.{language}", lines)
 
 

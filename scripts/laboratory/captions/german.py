@@ -182,38 +182,34 @@ def _middle_field(
 def _middle_parts(clause: Clause, order: str) -> list[tuple[Part, Case]]:
     """The phrases of the middle field, those left out that stand in front or that the relative
     pronoun replaces."""
-    front = clause.front if order == "second" else ""
-    gap = clause.gap
-    accusative = clause.accusative if gap != "accusative" and front != "accusative" else None
-    is_early = accusative is not None and accusative.is_definite
+    replaced = {clause.gap, clause.front if order == "second" else ""}
     parts: list[tuple[Part, Case]] = []
+
+    def add(part: Part | None, case: Case = "acc", role: str | None = None) -> None:
+        if part is not None and role not in replaced:
+            parts.append((part, case))
+
+    accusative = clause.accusative
+    is_early = accusative is not None and accusative.is_definite
     if clause.is_existential:
-        if front != "subject":
-            parts.append((Token("es", ((clause.uid, "there"),)), "nom"))
-    elif order != "bare" and front != "subject" and gap != "subject":
-        parts.append((clause.subject, "nom"))
-    if clause.dative is not None and gap != "dative":
-        parts.append((clause.dative, "dat"))
-    if accusative is not None and is_early:
-        parts.append((accusative, "acc"))
-    if clause.time is not None and front != "time":
-        parts.append((clause.time, "acc"))
+        add(Token("es", ((clause.uid, "there"),)), role="subject")
+    elif order != "bare":
+        add(clause.subject, "nom", "subject")
+    add(clause.dative, "dat", "dative")
+    if is_early:
+        add(accusative, "acc", "accusative")
+    add(clause.time, role="time")
     if clause.is_negated and not clause.is_indefinite_negation:
-        parts.append((Token("nicht", ((clause.uid, "not"),)), "acc"))
-    if clause.means is not None:
-        parts.append((clause.means, "dat"))
-    if clause.manner is not None:
-        parts.append((clause.manner, "acc"))
-    if clause.place is not None and front != "place":
-        parts.append((clause.place, "dat"))
-    if accusative is not None and not is_early:
-        parts.append((accusative, "acc"))
+        add(Token("nicht", ((clause.uid, "not"),)))
+    add(clause.means)
+    add(clause.manner)
+    add(clause.place, role="place")
+    if not is_early:
+        add(accusative, "acc", "accusative")
     if clause.is_existential:
-        parts.append((clause.subject, "acc"))
-    if clause.prepositional is not None and gap != "prepositional":
-        parts.append((clause.prepositional, "acc"))
-    if clause.direction is not None:
-        parts.append((clause.direction, "dat"))
+        add(clause.subject)
+    add(clause.prepositional, role="prepositional")
+    add(clause.direction)
     return parts
 
 
