@@ -35,19 +35,18 @@ DRAWING = ("hard", "monotonic")
 
 def main(arguments: Sequence[str]) -> None:
     variants = packaged_variants("attention")
-    if unknown := set(arguments) - set(variants):
-        raise UsageError(
-            f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}"
-        )
+    for name in arguments:
+        if name not in variants:
+            raise UsageError(f"no attention {name}; there are {', '.join(variants)}")
     curves = read_json(CURVES)
-    stored = {name: curves[name] for name in variants if name in curves}
     for name in arguments or variants:
         curve = loss_curve(name)
-        changes = [abs(a / b - 1) for a, b in zip(curve, stored.get(name, []), strict=False)]
-        change = f"largest relative change {max(changes):.1e}" if changes else "new"
-        print(f"{name:12} first {curve[0]:.4f} last {curve[-1]:.4f}  {change}")
-        stored[name] = curve
-    CURVES.write_text(json.dumps(dict(sorted(stored.items())), indent=1) + "\n", encoding="utf-8")
+        stored = curves.get(name, curve)
+        change = max(abs(a / b - 1) for a, b in zip(curve, stored, strict=True))
+        print(f"{name:12} from {curve[0]:.4f} to {curve[-1]:.4f}; largest change {change:.1e}")
+        curves[name] = curve
+    curves = {name: curves[name] for name in sorted(curves) if name in variants}
+    CURVES.write_text(json.dumps(curves, indent=1) + "\n", encoding="utf-8")
 
 
 def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list[float]:

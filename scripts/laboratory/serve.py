@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,25 +62,12 @@ class Server(NamedTuple):
     process: subprocess.Popen[bytes]
     port: int
 
-    def processes(self) -> list[Path]:
-        """The folders in /proc of its processes, itself first."""
+    def memory_mib(self) -> float:
+        """The resident memory of it and of the process that it starts."""
         own = Path(f"/proc/{self.process.pid}")
         children = (own / "task" / own.name / "children").read_text(encoding="utf-8").split()
-        return [own, *(own.with_name(child) for child in children)]
-
-    def cpu_ms(self) -> Counter[str]:
-        """CPU milliseconds of each of its processes so far."""
-        times = Counter[str]()
-        for folder in self.processes():
-            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-            ticks = int(fields[11]) + int(fields[12])
-            times[folder.name] = 1000 * ticks // os.sysconf("SC_CLK_TCK")
-        return times
-
-    def memory_mib(self) -> float:
-        """The resident memory of its processes."""
         kib = 0
-        for folder in self.processes():
+        for folder in (own, *(own.with_name(child) for child in children)):
             status = (folder / "status").read_text(encoding="utf-8")
             kib += int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
         return kib / 1024
@@ -161,13 +147,6 @@ def percentiles_ms(answers: Sequence[Answer]) -> Record:
     return {"least_ms": min(times_ms), "p50_ms": quantiles[49], "p99_ms": quantiles[98]}
 
 
-def split_processes(cpu_ms: Counter[str], count: int) -> dict[str, float]:
-    """CPU milliseconds per request: of the process that translates, which is the busiest, and of
-    the others."""
-    most = max(cpu_ms.values())
-    return {"serve": most / count, "http": (cpu_ms.total() - most) / count}
-
-
 def measure(run: Path, amount: Amount) -> Record:
     """All figures."""
     keep_memory_flat()
@@ -176,34 +155,26 @@ def measure(run: Path, amount: Amount) -> Record:
     expected = [each.text for each in translator.translate(texts, keep_attention=False)]
     answers: list[Answer] = []
     memory: list[float] = []
-    cpu_ms: dict[str, list[float]] = {"serve": [], "http": [], "translate": []}
 
     def serve(_: int) -> float:
-        before = server.cpu_ms()
         turn = ask_all(server.port, texts, amount.clients, amount.turn_s)
         answers.extend(turn)
         memory.append(server.memory_mib())
-        for name, spent in split_processes(server.cpu_ms() - before, len(turn)).items():
-            cpu_ms[name].append(spent)
         return sum(answer.status == 200 for answer in turn)
 
     def translate(_: int) -> float:
         stop_at = time.perf_counter() + amount.turn_s
-        cpu_began_at = time.process_time()
         count = 0
         while time.perf_counter() < stop_at:
             translator.translate(texts, keep_attention=False)
             count += len(texts)
-        cpu_ms["translate"].append(1000 * (time.process_time() - cpu_began_at) / count)
         return count
 
     with running(run) as server:
         ask_all(server.port, texts, 1, 1.0)
         alone: list[Answer] = []
-        before = server.cpu_ms()
         while len(alone) < amount.alone:
             alone += ask_all(server.port, texts, 1, 0.5)
-        alone_ms = split_processes(server.cpu_ms() - before, len(alone))
         contestants = [Contestant("serve", serve), Contestant("translate", translate)]
         take_turns(contestants, amount.turns)
     translated = [answer for answer in answers if answer.status == 200]
@@ -218,10 +189,9 @@ def measure(run: Path, amount: Amount) -> Record:
         "run": run.name,
         "amount": amount._asdict(),
         "load_average": os.getloadavg()[0],
-        "alone": {"requests": len(alone), **percentiles_ms(alone), "cpu_ms": alone_ms},
+        "alone": {"requests": len(alone), **percentiles_ms(alone)},
         "clients": {**clients, **percentiles_ms(answers)},
         "sentences_per_s": {one.name: one.speed for one in contestants},
-        "cpu_ms_per_sentence": {name: statistics.median(values) for name, values in cpu_ms.items()},
         "ratio": ratio.value,
         "interval": [ratio.low, ratio.high],
         "memory_mib": memory,

@@ -16,7 +16,7 @@ from scripts.laboratory.benchmarks.train import (
     updates_over,
 )
 from scripts.laboratory.experiment import load_experiment
-from scripts.laboratory.harness.records import describe
+from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.runtime.device import training_precision
@@ -45,26 +45,23 @@ def main(arguments: Sequence[str]) -> None:
         for arm in (experiment.baseline, name):
             config = experiment.run(arm, 1).config
             batches, sizes = make_batches(config, NUM_TURNS)
-            update = updates_over(
-                batches[BUCKETED], our_update(our_updater(config, sizes, precision), 1.0)
+            update = our_update(our_updater(config, sizes, precision), 1.0)
+            contestants.append(
+                Contestant(arm, updates_over(batches[BUCKETED], update), clock=time.process_time)
             )
-            contestants.append(Contestant(arm, update, clock=time.process_time))
         take_turns(contestants, NUM_TURNS, warm_up=2)
-        base, own = contestants
-        ratio, low, high = (round(value, 3) for value in paired_ratio(own.speeds, base.speeds))
-        print(f"{name}: {ratio} [{low}, {high}] of {experiment.baseline}", flush=True)
+        baseline, mechanism = contestants
+        value, low, high = paired_ratio(mechanism.speeds, baseline.speeds)
+        speed: Record = {
+            "ratio": round(value, 3),
+            "low": round(low, 3),
+            "high": round(high, 3),
+            "turns": NUM_TURNS,
+            "ms_per_1000_tokens": round(1e6 / mechanism.speed, 1),
+            "precision": precision,
+        }
+        print(f"{name}, relative to {experiment.baseline}: {speed}", flush=True)
         if options.record:
-            about = {
-                "turns": NUM_TURNS,
-                "ms_per_1000_tokens": round(1e6 / own.speed, 1),
-                "precision": precision,
-            }
-            speed = {
-                "ratio": ratio,
-                "low": low,
-                "high": high,
-                **about,
-                "environment": describe("scripts/lab"),
-            }
             path = experiment.arm_path(name)
+            speed["environment"] = describe("scripts/lab")
             write_json(path, {**read_json(path), "speed": speed})
