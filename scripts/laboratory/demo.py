@@ -22,9 +22,11 @@ from seq2seq_attn.report.tables import Table
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
-ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
+ATTENTION = Path("runs/demo-attention")
+FIXED = Path("runs/demo-fixed")
 CONFIGS = {ATTENTION: "demo", FIXED: "demo-fixed"}
-REPORT, PAGE = ATTENTION / "report.comparison.json", Path("runs/demo.html")
+REPORT = ATTENTION / "report.comparison.json"
+PAGE = Path("runs/demo.html")
 
 SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."
 REFERENCE = "In the park, the young woman showed the red ball to the child who is crying."
@@ -91,7 +93,8 @@ def train(settings: Mapping[str, Any]) -> None:
 
 
 def show_progress(ended: threading.Event) -> None:
-    began_at, shown = time.monotonic(), best_epoch()
+    began_at = time.monotonic()
+    shown = best_epoch()
     while not ended.wait(0.5):
         epoch = best_epoch()
         if epoch == shown or epoch not in SHOWN_EPOCHS:
@@ -123,16 +126,20 @@ def show_sentence() -> None:
         "attention": attended.text,
         "fixed vector": fixed.text,
     }
-    print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
-    if (attention := attended.attention_map()) is not None:
+    for name, text in lines.items():
+        print(f"{name:<12}  {text}")
+    attention = attended.attention_map()
+    if attention is not None:
         print(f"\n{attention_text(attention)}")
 
 
 def attention_text(attention: AttentionMap) -> str:
     """A row for each target token, a column for each source token, whose letters stand above it,
     one under the other. A row ends with the source token of its largest weight."""
-    sources, targets = attention.source_tokens, attention.target_tokens
-    height, label_width = max(map(len, sources)), max(map(len, targets), default=0)
+    sources = attention.source_tokens
+    targets = attention.target_tokens
+    height = max(len(source) for source in sources)
+    label_width = max((len(target) for target in targets), default=0)
     columns = zip(*(source.rjust(height) for source in sources), strict=True)
     lines = [f"{'':{label_width}}  {' '.join(letters)}".rstrip() for letters in columns]
     for target, weights_S in zip(targets, attention.weights_TS, strict=True):
@@ -149,10 +156,10 @@ def show_scores() -> None:
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [scores.unit, *(row.bucket.label for row in scores.buckets)]
-    rows = [
-        [name, *(f"{row.scores['bleu'][index].interval.value:.1f}" for row in scores.buckets)]
-        for index, name in enumerate(("attention", "fixed vector"))
-    ]
+    rows = []
+    for index, name in enumerate(("attention", "fixed vector")):
+        bleu = [row.scores["bleu"][index].interval.value for row in scores.buckets]
+        rows.append([name, *(f"{value:.1f}" for value in bleu)])
     print(Table(header, rows).to_text())
     print(textwrap.fill(report.conclusion, WIDTH, break_on_hyphens=False))
 

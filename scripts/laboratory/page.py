@@ -93,13 +93,8 @@ def start_browser(folder: str) -> Any:
 
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "hide-scrollbars",
-        f"user-data-dir={folder}/profile",
-    ):
+    flags = "headless no-sandbox disable-gpu hide-scrollbars".split()
+    for flag in (*flags, f"user-data-dir={folder}/profile"):
         options.add_argument(f"--{flag}")
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
 

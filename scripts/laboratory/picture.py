@@ -29,8 +29,8 @@ ARMS = (
 def main(arguments: Sequence[str] = ()) -> None:
     """Draw it from the demo's run, or from the run that is named."""
     run = Path(arguments[0]) if arguments else ROOT / ATTENTION
-    [found] = load(run).translate([SENTENCE])
-    attention = found.attention_map()
+    [translation] = load(run).translate([SENTENCE])
+    attention = translation.attention_map()
     if attention is None:
         raise UserError(f"{run}: no attention to draw")
     figure = new_figure(11.0, 5.2)
@@ -56,12 +56,13 @@ def draw_attention(axes: Axes, attention: AttentionMap) -> None:
 
 def draw_curves(axes: Axes, buckets: list[Record]) -> None:
     for i, (label, color, marker, offset) in enumerate(ARMS):
-        scores = [
-            next(m["runs"][i] for m in bucket["measures"] if m["name"] == "bleu")
-            for bucket in buckets
-        ]
+        scores = []
+        for bucket in buckets:
+            [bleu] = [measure for measure in bucket["measures"] if measure["name"] == "bleu"]
+            scores.append(bleu["runs"][i])
         values = [score["score"] for score in scores]
-        low, high = [score["low"] for score in scores], [score["high"] for score in scores]
+        low = [score["low"] for score in scores]
+        high = [score["high"] for score in scores]
         axes.fill_between(range(len(values)), low, high, color=color, alpha=0.18, linewidth=0)
         axes.plot(values, color=color, marker=marker, linewidth=2)
         middle = (len(values) // 2, values[len(values) // 2])

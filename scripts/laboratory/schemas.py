@@ -335,16 +335,8 @@ def domains(results: Results) -> Records:
             }
         )
     [signature] = signatures
-    record = {
-        "systems": rows,
-        "what": experiment.about,
-        "chosen_on": experiment.chosen_on,
-        "config": experiment.configs[0],
-        "num_test": num_test,
-        "signature": signature,
-        "environment": describe("scripts/lab"),
-    }
-    yield results.path, record
+    about = {"num_test": num_test, "signature": signature, **_header(results)}
+    yield results.path, {"systems": rows, **about}
 
 
 def score_lines(path: Path, sources: Sequence[str], references: Sequence[str]) -> CorpusStatistics:

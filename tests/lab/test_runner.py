@@ -63,19 +63,14 @@ def folder(tmp_path_factory):
 
 
 def runs(folder):
-    return {
-        path.parent.name: path.stat().st_mtime_ns
-        for path in folder.glob("runs/lab/tiny/*/finished.json")
-    }
+    finished = folder.glob("runs/lab/tiny/*/finished.json")
+    return {path.parent.name: path.stat().st_mtime_ns for path in finished}
 
 
 def written(schema, **changes):
-    return {
-        str(path.relative_to(Path.cwd())): record
-        for path, record in schemas.SCHEMAS[schema](
-            load_experiment("tiny").model_copy(update=changes).results()
-        )
-    }
+    results = load_experiment("tiny").model_copy(update=changes).results()
+    records = schemas.SCHEMAS[schema](results)
+    return {str(path.relative_to(Path.cwd())): record for path, record in records}
 
 
 def assert_like(record, former, *, without=()):
@@ -136,10 +131,8 @@ def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
 
 
 def test_points_are_the_scores_of_the_report(folder):
-    record, report = (
-        read_json(folder / TINY["record"]),
-        read_json(folder / "runs/lab/tiny/report.json"),
-    )
+    record = read_json(folder / TINY["record"])
+    report = read_json(folder / "runs/lab/tiny/report.json")
     former = read_json(ROOT / TINY["record"])
     assert_like(
         record,
@@ -152,11 +145,9 @@ def test_points_are_the_scores_of_the_report(folder):
         measure = one["measures"][0]
         group = measure["groups"][1]
         score = point["scores"]["uniform"]["bleu"]
-        assert (score["mean"], score["low"], score["high"]) == (
-            group["mean"],
-            group["low"],
-            group["high"],
-        )
+        assert [score[key] for key in ("mean", "low", "high")] == [
+            group[key] for key in ("mean", "low", "high")
+        ]
         assert score["p"] == group["paired_bootstrap"]["p_value"]
         assert score["by_seed"] == [run["score"] for run in measure["runs"][2:]]
     assert record["points"][1]["mean_length"] == pytest.approx(
@@ -201,14 +192,8 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
     path = folder / "mechanisms" / "additive.json"
     path.parent.mkdir()
     path.write_text(json.dumps({**records["mechanisms/additive.json"], "captions": [known]}))
-    assert [
-        run["seed"]
-        for run in written("mechanisms", **options)["mechanisms/additive.json"]["captions"]
-    ] == [
-        1,
-        2,
-        7,
-    ]
+    runs = written("mechanisms", **options)["mechanisms/additive.json"]["captions"]
+    assert [run["seed"] for run in runs] == [1, 2, 7]
 
 
 def test_systems_have_intervals_of_their_gain(folder):
@@ -236,17 +221,13 @@ def test_unknown_words_are_refused(folder, arguments):
 
 
 def test_a_difference_of_settings_names_what_an_objective_changes():
-    base, late = (
-        settings_of(load_config(["multi30k"], more))
-        for more in ([], ["train.objectives={coverage: {end: 0.5}}"])
-    )
+    base = settings_of(load_config(["multi30k"]))
+    late = settings_of(load_config(["multi30k"], ["train.objectives={coverage: {end: 0.5}}"]))
     changed = difference(base, late)
     assert changed["train.objectives.coverage.end"] == 0.5
     assert all(key.startswith("train.objectives.coverage.") for key in changed)
-    assert (
-        difference(base, settings_of(load_config(["multi30k"], ["seed=3", "train.device=cpu"])))
-        == {}
-    )
+    same = settings_of(load_config(["multi30k"], ["seed=3", "train.device=cpu"]))
+    assert difference(base, same) == {}
 
 
 def test_a_training_that_ended_early_is_not_called_finished(tmp_path):
@@ -254,17 +235,13 @@ def test_a_training_that_ended_early_is_not_called_finished(tmp_path):
     (tmp_path / "train.log").write_text(
         "INFO torch 2.6, on cpu, 1 thread, fp32\nINFO 461 parameters, 9 pairs\n"
     )
-    for reason, is_finished in (
-        ("train.max_epochs=1 reached", True),
-        ("train.patience=3 reached", False),
-    ):
+    for name, is_finished in (("max_epochs", True), ("patience", False)):
+        reason = f"train.{name}=1 reached"
         (tmp_path / "finished.json").write_text(json.dumps({**times, "reason": reason}))
         trained = read_training(tmp_path)
-        assert (trained["is_finished"], trained["num_parameters"], trained["precision"]) == (
-            is_finished,
-            461,
-            "fp32",
-        )
+        assert trained["is_finished"] == is_finished
+        assert trained["num_parameters"] == 461
+        assert trained["precision"] == "fp32"
     (tmp_path / "train.log").write_text("starts\n")
     with pytest.raises(UserError, match=r"train\.log"):
         read_training(tmp_path)

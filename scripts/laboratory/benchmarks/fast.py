@@ -62,11 +62,12 @@ def main(arguments: Sequence[str]) -> None:
 
 def training(name: str, precision: Precision, num_sentences: int) -> dict[str, Work]:
     """An update with everything on, and without each piece."""
-    config, num_types = load_config([name]), NUM_TYPES[name]
+    config = load_config([name])
+    num_types = NUM_TYPES[name]
     size = min(config.train.batch.size, num_sentences)
-    source, target = random_sentences(size, num_types), random_sentences(size, num_types)
+    sentences = random_sentences(size, num_types)
     updater = our_updater(config, Sizes(num_types, num_types), precision)
-    batch = collate(source, target, range(size))
+    batch = collate(sentences, sentences, range(size))
     update = updates_over([batch], our_update(updater, config.train.teacher_forcing.start))
 
     def without(way: Way) -> Work:
@@ -81,7 +82,8 @@ def training(name: str, precision: Precision, num_sentences: int) -> dict[str, W
 
 def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Work]:
     """A batch of sentences, in a fixed number of steps."""
-    config, num_types = load_config(["multi30k", overlay]), NUM_TYPES["multi30k"]
+    config = load_config(["multi30k", overlay])
+    num_types = NUM_TYPES["multi30k"]
     model = build_model(config.model, num_source_ids=num_types, num_target_ids=num_types)
     source = collate_source(random_sentences(num_sentences, num_types))
     batch = SearchSource(source, [NUM_STEPS] * num_sentences, keeps_weights=False)

@@ -15,11 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
-from unittest import mock
 
 import yaml
 
@@ -211,7 +209,9 @@ def main(arguments: Sequence[str]) -> None:
     options = build_parser("peers", __doc__).parse_args(arguments)
     pythons = {name: ensure_environment(system) for name, system in PEERS.items()}
     amount = QUICK if options.quick else FULL
-    with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder, on_a_core():
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.environ.update(ONE_CORE)
+    with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder:
         rows = list(measure(pythons, Path(folder), amount, is_toy=options.quick))
     packages = {name: dict([system.package.split("==")]) for name, system in PEERS.items()}
     about = {
@@ -221,18 +221,6 @@ def main(arguments: Sequence[str]) -> None:
         "versions": packages,
     }
     publish({**about, "differences": SYSTEMS["differences"]}, options.record)
-
-
-@contextmanager
-def on_a_core() -> Iterator[None]:
-    """Run commands on a single core, without a GPU."""
-    cpus = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cpus)})
-    try:
-        with mock.patch.dict(os.environ, ONE_CORE):
-            yield
-    finally:
-        os.sched_setaffinity(0, cpus)
 
 
 def measure(

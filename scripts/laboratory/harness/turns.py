@@ -95,11 +95,12 @@ def median_interval(values: Iterable[float]) -> Ratio:
     """
     ordered = sorted(values)
     count = len(ordered)
-    outside = [
-        2 * sum(math.comb(count, k) for k in range(rank + 1)) / 2**count
-        for rank in range((count + 1) // 2)
-    ]
-    rank = max((rank for rank, share in enumerate(outside) if share <= 1 - CONFIDENCE), default=0)
+    rank = 0
+    outside = 0.0
+    for k in range((count + 1) // 2):
+        outside += 2 * math.comb(count, k) / 2**count
+        if outside <= 1 - CONFIDENCE:
+            rank = k
     return Ratio(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
 
 

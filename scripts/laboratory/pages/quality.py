@@ -18,6 +18,8 @@ CHOSEN_ON = tuple(filter(None, get_args(experiments.ChosenOn)))
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
 SCORES = ["BLEU by seed", "mean", "SD", "minutes", "precision", "parameters"]
+MEASURED = ("first-look", "distil", "search-quality")
+"""records of measurements of their own"""
 BASELINE = {"beam_size", "length_penalty"}
 """the options of the search that the others are compared with"""
 
@@ -45,12 +47,7 @@ def quality_page() -> str:
         search=records["search-quality"],
         grid=_grid(records["search-quality"]),
         search_options=list(_search_options(records["search-quality"])),
-        origins=origins(
-            {
-                f"records/{name}": records[name]
-                for name in ("first-look", "distil", "search-quality")
-            }
-        ),
+        origins=origins({f"records/{name}": records[name] for name in MEASURED}),
     )
 
 

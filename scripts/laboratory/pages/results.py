@@ -46,19 +46,16 @@ def _scores(record: Record, first: int) -> Record:
     config = run["config"]
     name = "bleu_tutorial" if run["lowercases"] else "bleu"
     [measure] = [measure for measure in test["measures"] if measure["name"] == name]
-    runs, scores, minutes = [], [], []
-    for other, scored in zip(record["runs"], measure["runs"], strict=True):
-        if other["config"] == config:
-            runs.append(other)
-            scores.append(scored["score"])
-            minutes.append(other["training"]["minutes"])
-    recipes = recipe_records()
-    if config in recipes:
-        tested = [run for run in recipes[config]["runs"] if "test" in run]
-        if tested:
-            runs = tested
-            scores = [run["test"][test["name"]]["bleu"] for run in tested]
-            minutes = [run["minutes"] for run in tested]
+    recipe = recipe_records().get(config, {"runs": []})
+    runs = [run for run in recipe["runs"] if "test" in run]
+    scores = [run["test"][test["name"]]["bleu"] for run in runs]
+    minutes = [run["minutes"] for run in runs]
+    if not runs:
+        for other, scored in zip(record["runs"], measure["runs"], strict=True):
+            if other["config"] == config:
+                runs.append(other)
+                scores.append(scored["score"])
+                minutes.append(other["training"]["minutes"])
     first_score = measure["runs"][first]
     several = mean_sd(scores, sign=" ± ")
     return {

@@ -19,19 +19,8 @@ EXECUTED = ROOT / "build" / "learn"
 
 def build(site: Path = SITE) -> int:
     """Build the site; warnings are errors. The exit code."""
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-E",
-        "-c",
-        "docs",
-        "-d",
-        f"{site}.doctrees",
-    ]
+    options = "-W --keep-going -q -E -c docs".split()
+    command = [sys.executable, "-m", "sphinx", *options, "-d", f"{site}.doctrees"]
     return subprocess.run([*command, ".", site], cwd=ROOT).returncode
 
 
