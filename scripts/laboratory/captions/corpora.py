@@ -6,11 +6,11 @@ it is called.
 """
 
 import gzip
+import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from scripts.laboratory.captions.generator import CaptionPair, draw_splits
-from scripts.laboratory.captions.groups import mixed_groups
 from seq2seq_attn.files import atomic_path, write_lines
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links
@@ -47,9 +47,10 @@ def write_joined(directory: Path) -> None:
     epochs, one after the other."""
     splits = _short_captions()
     train = splits["train"]
-    epochs = [mixed_groups(len(train), JOINED, seed=f"1/{epoch}") for epoch in range(JOINED_EPOCHS)]
-    joined = join_pairs(train, [group for groups in epochs for group in groups])
-    _write(directory, {**splits, "train": joined})
+    groups = []
+    for epoch in range(JOINED_EPOCHS):
+        groups += mixed_groups(len(train), JOINED, seed=f"1/{epoch}")
+    _write(directory, {**splits, "train": join_pairs(train, groups)})
 
 
 CORPORA: dict[str, Callable[[Path], None]] = {
@@ -59,9 +60,24 @@ CORPORA: dict[str, Callable[[Path], None]] = {
 }
 
 
+def mixed_groups(num_pairs: int, sizes: Sequence[int], *, seed: str) -> list[Group]:
+    """Random disjoint groups that cover every index once, equally many of each size. Indices left
+    over become groups of one."""
+    order = list(range(num_pairs))
+    random.Random(f"stitch {seed}").shuffle(order)  # another word would change every draw
+    num_each = num_pairs // sum(sizes)
+    groups: list[Group] = []
+    for size in sorted(sizes):
+        for _ in range(num_each):
+            groups.append(tuple(order[:size]))
+            del order[:size]
+    return groups + [(index,) for index in order]
+
+
 def join_pairs(pairs: Sequence[CaptionPair], groups: Sequence[Group]) -> list[CaptionPair]:
     """A pair for each group, the captions at its indices joined."""
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    sources = [pair.source for pair in pairs]
+    targets = [pair.target for pair in pairs]
     links = concatenate_links(
         [pair.links for pair in pairs],
         groups,
