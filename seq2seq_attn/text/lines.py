@@ -129,7 +129,8 @@ def advice_on_encoding(sample: bytes) -> str:
 def iter_lines(path: Path) -> Iterator[str]:
     """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when a block
     is reached."""
-    number, rest = 1, ""
+    number = 1
+    rest = ""
     for block in iter_blocks(path):
         *lines, rest = (rest + block).replace("\r\n", "\n").split("\n")
         yield from lines

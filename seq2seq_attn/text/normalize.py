@@ -14,7 +14,8 @@ _INVISIBLE = re.compile(r"[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\uf
 # What a terminal or a picture may act on, or not show: control characters other than a line feed,
 # direction marks.
 _UNSAFE = re.compile(
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069"
+    r"\ud800-\udfff\ufeff]"
 )
 
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")

@@ -39,7 +39,10 @@ _SPLIT_WORDS = frozenset(
 )
 _BARE_CLITICS = frozenset("s d m re ve ll".split())
 
-_LEFT, _RIGHT, _BOTH, _NEITHER = (True, False), (False, True), (True, True), (False, False)
+_LEFT = (True, False)
+_RIGHT = (False, True)
+_BOTH = (True, True)
+_NEITHER = (False, False)
 
 
 def detokenize(tokens: Sequence[str], language: str) -> str:
@@ -62,7 +65,8 @@ def _attachment(
 ) -> tuple[bool, bool]:
     """Whether token i is written without a space on its left, and on its right."""
     token = tokens[i]
-    previous, following = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
+    previous = tokens[i - 1] if i else ""
+    following = tokens[i + 1] if i + 1 < len(tokens) else ""
     if language == "fr" and token in _SPACED_IN_FRENCH:
         return _NEITHER
     if token in _CLOSING:
@@ -96,7 +100,8 @@ def _is_inside_word(previous: str, following: str, language: str) -> bool:
 
 
 def _continues_word(previous: str, token: str, language: str) -> bool:
-    previous, token = previous.lower(), token.lower().replace("’", "'")
+    previous = previous.lower()
+    token = token.lower().replace("’", "'")
     if language == "de":
         return token == "'s"
     if token in _CLITICS or (previous, token) in _SPLIT_WORDS:
