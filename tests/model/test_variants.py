@@ -162,9 +162,9 @@ from seq2seq_attn.model.attention.base import Attention
 class Pair(Attention):
     def prepare(self, encoded, source): ...
     def step(self, query, memory, state): ...
-def build(*, query_size: int, first: Nested, second: Nested = Nested(name="additive", options={"attention_size": 3})):
+def build(*, query_size: int, first: Nested):
     pair = Pair(2)
-    pair.first, pair.second = first(query_size=query_size + 1), second()
+    pair.first = first(query_size=query_size + 1)
     return pair
 """
 
