@@ -22,10 +22,11 @@ from libretranslatepy import LibreTranslateAPI
 from starlette.exceptions import HTTPException
 
 from scripts.laboratory.serve import running
-from seq2seq_attn import load, serve
+from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.serve import App, Batcher, group_runs, load_runs, make_server
+from seq2seq_attn.serve import App, batcher, group_runs, load_runs, make_server, worker
+from seq2seq_attn.serve.batcher import Batcher
 from seq2seq_attn.translate.translation import Translation
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 from tests.waiting import wait_for
@@ -269,7 +270,7 @@ class SlowTranslator:
 def slow(monkeypatch):
     """The translator from French to Italian."""
     translator = SlowTranslator()
-    monkeypatch.setitem(serve.TRANSLATORS, ("fr", "it"), translator)
+    monkeypatch.setitem(worker.TRANSLATORS, ("fr", "it"), translator)
     yield translator
     translator.release.release(99)  # after a failure, its thread would wait
 
@@ -311,7 +312,7 @@ def test_a_text_that_fails_harms_no_other(slow):
 
 
 def test_too_much_that_waits_is_refused(slow, monkeypatch):
-    monkeypatch.setattr(serve, "MAX_WAITING", 60)
+    monkeypatch.setattr(batcher, "MAX_WAITING", 60)
 
     async def ask():
         batcher = make_batcher()
@@ -381,7 +382,8 @@ def test_sigterm_ends_the_command_after_accepted_requests(runs, tmp_path):
 
 def test_the_server_needs_its_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "seq2seq_attn.serve")
+    for name in [name for name in sys.modules if name.startswith("seq2seq_attn.serve")]:
+        monkeypatch.delitem(sys.modules, name)
     assert run_command(["serve"]) == 1
     assert "pip install 'seq2seq-attn[serve]'" in capsys.readouterr().err
 

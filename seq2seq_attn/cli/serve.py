@@ -1,13 +1,7 @@
 """`seq2seq serve`."""
 
-import multiprocessing
-import os
-import socket
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UserError
@@ -39,28 +33,18 @@ def serve(
     install 'seq2seq-attn[serve]'.
     """
     try:
-        from seq2seq_attn.serve import App, group_runs, load_runs, make_server
+        from seq2seq_attn.serve import serve_runs
     except ModuleNotFoundError as error:
         raise UserError(
             f"{error.name}: not installed; run: pip install 'seq2seq-attn[serve]'"
         ) from None
-    from seq2seq_attn.data.processes import follow_parent
     from seq2seq_attn.run import open_runs
 
-    groups = group_runs(open_runs(runs))
-    modules = imports or []
-    first_runs = {pair: served[0] for pair, served in groups.items()}
-    page = [str(run.path) for run in next(iter(groups.values()))[:2]]
-    page += [f"--import={name}" for name in modules]
-    machine = {"device": device, "precision": precision}
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
-    with socket.create_server((host, port), family=family, backlog=2_048) as listener, pool:
-        # else the body of an answer waits for 40 ms
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        batch_sizes = pool.submit(load_runs, first_runs, modules, machine).result()
-        app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), max_characters)
-        served = ", ".join(f"{source} to {target}" for source, target in groups)
-        port = listener.getsockname()[1]
-        typer.echo(f"{served}: listening at {host}, port {port}", err=True)
-        make_server(app).run([listener])
+    serve_runs(
+        open_runs(runs),
+        host=host,
+        port=port,
+        max_characters=max_characters,
+        imports=imports or [],
+        machine={"device": device, "precision": precision},
+    )

@@ -1,9 +1,5 @@
-"""A server for translation clients: the APIs of LibreTranslate and DeepL, and the page of the runs
-(docs/serve.md).
-
-The lines of all requests wait in one list; a process translates them in batches of those that
-arrived while the last batch ran. In a thread, translation would share Python's lock with HTTP.
-Texts are neither logged nor kept.
+"""The HTTP application: the APIs of LibreTranslate and DeepL, and the page of the runs
+(docs/serve.md). Texts are neither logged nor kept.
 """
 
 import asyncio
@@ -11,22 +7,17 @@ import hmac
 import html
 import json
 import logging
-import math
-import re
-import signal
 import sys
 import tempfile
 import time
 from asyncio.subprocess import PIPE
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -34,112 +25,14 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.variants import import_variants
-from seq2seq_attn.run import Run
-from seq2seq_attn.runtime import memory
+from seq2seq_attn.serve.batcher import Batcher
+from seq2seq_attn.serve.worker import Pair
 from seq2seq_attn.text.languages import short_code
 
-MAX_WAITING = 100_000
-"""characters of all waiting lines"""
-LINE_OVERHEAD = 20
-"""characters that each line counts in addition, because a line of one letter takes time too"""
-MAX_BATCH_CHARACTERS = 8_192
-"""characters of a batch of several lines, so that other requests do not wait long for it"""
 BODY_TIMEOUT_S = 10
 """seconds to receive a request"""
-DRAIN_TIMEOUT_S = 60
-"""seconds to finish accepted requests after a signal"""
-Pair = tuple[str, str]
-"""source and target language"""
-TRANSLATORS: dict[Pair, Any] = {}
-"""filled in the process that translates"""
+
 log = logging.getLogger(__name__)
-
-
-class Line(NamedTuple):
-    """A line that waits for its translation."""
-
-    text: str
-    pair: Pair
-    result: asyncio.Future[Any]
-
-
-class Batcher:
-    """Translates lines in batches of those that arrived while the last batch ran."""
-
-    def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
-        """`pool` has one worker, which has loaded the runs; `batch_sizes` are their lines per
-        batch, at most."""
-        self._pool = pool
-        self._batch_sizes = batch_sizes
-        self.waiting: list[Line] = []
-        self.counts: dict[str, float] = defaultdict(float)
-        self._worker: asyncio.Task[None] | None = None
-
-    async def translate(self, pair: Pair, texts: Iterable[str]) -> list[str]:
-        """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if
-        too many wait."""
-        split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
-        loop = asyncio.get_running_loop()
-        lines = []
-        for text in chain.from_iterable(split):
-            if text.strip():
-                lines.append(Line(text, pair, loop.create_future()))
-        size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
-        if self.waiting and size > MAX_WAITING:
-            raise HTTPException(429, "too many texts are waiting; try again later")
-        self.waiting += lines
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
-        translations = await asyncio.gather(*(line.result for line in lines))
-        if None in translations:
-            raise HTTPException(500, "not translated")
-        rest = iter(translations)
-        results = []
-        for pieces in split:
-            results.append("".join(next(rest) if piece.strip() else piece for piece in pieces))
-        return results
-
-    async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
-        """`detect` after the batch that is being translated."""
-        return await asyncio.wrap_future(self._pool.submit(detect, "\n".join(texts)[:1_000], pairs))
-
-    async def _work(self) -> None:
-        """Translate until nothing waits."""
-        while True:
-            batch = self._take()
-            if not batch:
-                return
-            texts = [line.text for line in batch]
-            results: list[Any] = [None] * len(batch)
-            try:
-                submitted = self._pool.submit(translate_batch, batch[0].pair, texts)
-                results = await asyncio.wrap_future(submitted)
-            except BrokenExecutor:
-                log.error("the process that translates has died, perhaps for lack of memory")
-                signal.raise_signal(signal.SIGTERM)
-            self.counts["seq2seq_batches_total"] += 1
-            self.counts["seq2seq_lines_total"] += len(batch)
-            for line, result in zip(batch, results, strict=True):
-                if not line.result.done():  # else the client hung up
-                    line.result.set_result(result)
-
-    def _take(self) -> list[Line]:
-        """The line that has waited longest, and those of its run that are nearest in length, which
-        is fastest."""
-        self.waiting = [line for line in self.waiting if not line.result.done()]
-        if not self.waiting:
-            return []
-        first = self.waiting[0]
-        batch = [line for line in self.waiting if line.pair == first.pair]
-        batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
-        del batch[self._batch_sizes[first.pair] :]
-        while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
-            batch.pop()
-        taken = {id(line) for line in batch}
-        self.waiting = [line for line in self.waiting if id(line) not in taken]
-        return batch
 
 
 class App:
@@ -370,88 +263,3 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
         if process.returncode:
             return 404, html.escape(errors.decode(errors="replace").strip().rpartition("\n")[2])
         return 200, path.read_text(encoding="utf-8")
-
-
-def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
-    """The runs by their languages. Raises UsageError if one does not read exactly one text: a run
-    that reads vectors would open files that clients name."""
-    groups: dict[Pair, list[Run]] = {}
-    for run in runs:
-        data = run.config.data
-        if not data.layout.is_one_text:
-            raise UsageError(
-                f"{run.path}: reads {data.source_name}; only runs that read one text are served"
-            )
-        pair = short_code(data.sources[0]), short_code(data.target_language)
-        groups.setdefault(pair, []).append(run)
-    return groups
-
-
-def load_runs(
-    runs: Mapping[Pair, Run], imports: Sequence[str], options: Mapping[str, str]
-) -> dict[Pair, int]:
-    """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as
-    `load`."""
-    # imports torch, which the process that serves does without
-    from seq2seq_attn.translate.load import load
-
-    import_variants(imports)
-    memory.keep_memory_flat()
-    memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
-    with memory.paused_collector():
-        TRANSLATORS.update({pair: load(run, **options) for pair, run in runs.items()})
-    return {pair: TRANSLATORS[pair].search.batch_size for pair in runs}
-
-
-def translate_batch(pair: Pair, texts: Sequence[str]) -> list[str | None]:
-    """Translations. If a batch fails, each text is tried alone, as none may harm another client's;
-    None: it fails."""
-    try:
-        return [each.text for each in TRANSLATORS[pair].translate(texts, keep_attention=False)]
-    except Exception as error:
-        if len(texts) > 1:
-            return [translate_batch(pair, [text])[0] for text in texts]
-        # The error's message may hold text.
-        log.error("a line was not translated: %s", type(error).__name__)
-        return [None]
-
-
-def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:
-    """The source languages of some pairs with probabilities in percent, the most probable first.
-    That of a token is 1 / (rank * ln(size)), Zipf's law, as vocabularies are sorted by frequency;
-    unknown ones are spelled with 30 letters."""
-    costs: dict[str, float] = {}
-    for pair in pairs:
-        vocab = TRANSLATORS[pair].source_vocab
-        tokens = TRANSLATORS[pair].source_tokenizer.tokenize(" ".join(text.split()))
-        log_size = math.log(math.log(len(vocab)))
-        token_costs = []
-        for token, rank in zip(tokens, vocab.ids_of(tokens), strict=True):
-            if token in vocab:
-                token_costs.append(math.log(1 + rank) + log_size)
-            else:
-                token_costs.append((1 + len(token)) * math.log(30))
-        costs[pair[0]] = sum(token_costs)
-    odds = {source: math.exp(min(costs.values()) - cost) for source, cost in costs.items()}
-    total = sum(odds.values())
-    return {source: 100 * odds[source] / total for source in sorted(odds, key=costs.__getitem__)}
-
-
-def make_server(app: App) -> uvicorn.Server:
-    """A server of the application, which a signal ends after the requests that it has accepted."""
-    uvicorn_log = logging.getLogger("uvicorn")
-    uvicorn_log.parent = log  # a request that is not HTTP is one line there too
-    uvicorn_log.setLevel(logging.WARNING)
-    config = uvicorn.Config(
-        app,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        proxy_headers=False,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
-    )
-    return uvicorn.Server(config)

@@ -1,0 +1,111 @@
+"""The lines of all requests wait in one list; a process translates them in batches of those that
+arrived while the last batch ran. In a thread, translation would share Python's lock with HTTP.
+"""
+
+import asyncio
+import logging
+import re
+import signal
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from itertools import chain
+from typing import Any, NamedTuple
+
+from starlette.exceptions import HTTPException
+
+from seq2seq_attn.serve.worker import Pair, detect, translate_batch
+
+MAX_WAITING = 100_000
+"""characters of all waiting lines"""
+LINE_OVERHEAD = 20
+"""characters that each line counts in addition, because a line of one letter takes time too"""
+MAX_BATCH_CHARACTERS = 8_192
+"""characters of a batch of several lines, so that other requests do not wait long for it"""
+
+log = logging.getLogger(__name__)
+
+
+class Line(NamedTuple):
+    """A line that waits for its translation."""
+
+    text: str
+    pair: Pair
+    result: asyncio.Future[Any]
+
+
+class Batcher:
+    """Translates lines in batches of those that arrived while the last batch ran."""
+
+    def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
+        """`pool` has one worker, which has loaded the runs; `batch_sizes` are their lines per
+        batch, at most."""
+        self._pool = pool
+        self._batch_sizes = batch_sizes
+        self.waiting: list[Line] = []
+        self.counts: dict[str, float] = defaultdict(float)
+        self._worker: asyncio.Task[None] | None = None
+
+    async def translate(self, pair: Pair, texts: Iterable[str]) -> list[str]:
+        """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if
+        too many wait."""
+        split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
+        loop = asyncio.get_running_loop()
+        lines = []
+        for text in chain.from_iterable(split):
+            if text.strip():
+                lines.append(Line(text, pair, loop.create_future()))
+        size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
+        if self.waiting and size > MAX_WAITING:
+            raise HTTPException(429, "too many texts are waiting; try again later")
+        self.waiting += lines
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        translations = await asyncio.gather(*(line.result for line in lines))
+        if None in translations:
+            raise HTTPException(500, "not translated")
+        rest = iter(translations)
+        results = []
+        for pieces in split:
+            results.append("".join(next(rest) if piece.strip() else piece for piece in pieces))
+        return results
+
+    async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
+        """`detect` after the batch that is being translated."""
+        return await asyncio.wrap_future(self._pool.submit(detect, "\n".join(texts)[:1_000], pairs))
+
+    async def _work(self) -> None:
+        """Translate until nothing waits."""
+        while True:
+            batch = self._take()
+            if not batch:
+                return
+            texts = [line.text for line in batch]
+            results: list[Any] = [None] * len(batch)
+            try:
+                submitted = self._pool.submit(translate_batch, batch[0].pair, texts)
+                results = await asyncio.wrap_future(submitted)
+            except BrokenExecutor:
+                log.error("the process that translates has died, perhaps for lack of memory")
+                signal.raise_signal(signal.SIGTERM)
+            self.counts["seq2seq_batches_total"] += 1
+            self.counts["seq2seq_lines_total"] += len(batch)
+            for line, result in zip(batch, results, strict=True):
+                if not line.result.done():  # else the client hung up
+                    line.result.set_result(result)
+
+    def _take(self) -> list[Line]:
+        """The line that has waited longest, and those of its run that are nearest in length, which
+        is fastest."""
+        self.waiting = [line for line in self.waiting if not line.result.done()]
+        if not self.waiting:
+            return []
+        first = self.waiting[0]
+        batch = [line for line in self.waiting if line.pair == first.pair]
+        batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
+        del batch[self._batch_sizes[first.pair] :]
+        while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
+            batch.pop()
+        taken = {id(line) for line in batch}
+        self.waiting = [line for line in self.waiting if id(line) not in taken]
+        return batch
