@@ -20,11 +20,11 @@ LEXICON = load_lexicon()
 
 def read(folder=None):
     """The pairs of each split of a corpus in a folder, or of the committed one."""
-    splits = find_captions(folder, "de", "en").items()
-    return {
-        split: [CaptionPair(*row) for row in zip(*map(read_lines, paths), strict=True)]
-        for split, paths in splits
-    }
+    splits = {}
+    for split, paths in find_captions(folder, "de", "en").items():
+        columns = [read_lines(path) for path in paths]
+        splits[split] = [CaptionPair(*row) for row in zip(*columns, strict=True)]
+    return splits
 
 
 @pytest.fixture(scope="module")
@@ -44,23 +44,29 @@ def test_the_generator_writes_the_committed_lines(tmp_path, committed):
 
 def test_no_split_has_a_source_of_another(committed):
     sources = {split: [pair.source for pair in committed[split]] for split in SPLITS}
-    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
-        assert not {*sources[one]} & {*sources[other]}
-    assert all(len({*sources[split]}) == len(sources[split]) for split in ("valid", "test"))
-    assert len({*committed["train"]}) == len(
-        {*sources["train"]}
-    )  # the translation is a function of the source
+    for split, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        assert set(sources[split]).isdisjoint(sources[other])
+    for split in ("valid", "test"):
+        assert len(set(sources[split])) == len(sources[split])
+
+
+def test_a_translation_is_a_function_of_its_source(pairs):
+    assert len(set(pairs)) == len({pair.source for pair in pairs})
 
 
 def test_links_cover_everything_but_commas_and_what_is_copied(pairs):
     names = {*chain(*LEXICON.first_names.values()), *LEXICON.cities, *LEXICON.surnames}
     num_copied = 0
     for pair in pairs:
-        source, target = tokenize_caption(pair.source), tokenize_caption(pair.target)
+        source = tokenize_caption(pair.source)
+        target = tokenize_caption(pair.target)
         links = parse_pharaoh(pair.links)
-        assert all(i < len(source) and j < len(target) for i, j in links)
-        assert {i for i, word in enumerate(source) if word != ","} <= {i for i, _ in links}, pair
-        assert {j for j, word in enumerate(target) if word != ","} <= {j for _, j in links}, pair
+        linked_sources = {i for i, _ in links}
+        linked_targets = {j for _, j in links}
+        assert max(linked_sources) < len(source)
+        assert max(linked_targets) < len(target)
+        assert linked_sources >= {i for i, word in enumerate(source) if word != ","}, pair
+        assert linked_targets >= {j for j, word in enumerate(target) if word != ","}, pair
         for i, word in enumerate(source):
             if word.isdigit() or word in names:
                 num_copied += 1
@@ -77,8 +83,12 @@ def small(monkeypatch):
 
 def test_the_joined_corpus_is_prepared_with_its_links(small, tmp_path):
     CORPORA["bottleneck-joined"](tmp_path)
-    folders = f"data.source_dir={tmp_path}", f"data.data_dir={tmp_path / 'data'}"
-    prepared = prepare_corpus(load_config(["bottleneck/joined"], [*folders, "data.links=gold"]))
+    settings = {
+        "data.source_dir": str(tmp_path),
+        "data.data_dir": str(tmp_path / "data"),
+        "data.links": "gold",
+    }
+    prepared = prepare_corpus(load_config(["bottleneck/joined"], settings))
     train = prepared.pairs("train")
     assert len(train) == 16 * 6 * (420 // 21)
     assert train.source_lengths.min() >= 4
