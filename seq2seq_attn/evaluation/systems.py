@@ -124,6 +124,7 @@ class System:
             described["model"] = finite(self.translator.infos[0].about)  # JSON has no infinity
             described["training_environment"] = run.environment
         described["attention"] = attention
+        described["has_attention"] = self.translator.has_attention
         described["lowercases"] = self.config.data.tokenizer.lowercase
         described["search"] = self._reported_options()
         described["precision"] = self.resolved_precision

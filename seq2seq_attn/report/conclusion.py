@@ -55,8 +55,13 @@ def clear_note(*, has_seeds: bool) -> str:
     )
 
 
-def conclude(scores: SetScores) -> str:
-    """State in a sentence or two what the scores of one test set show."""
+def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
+    """State in a sentence or two what the scores of one test set show.
+
+    Args:
+        has_attention: whether each run attends to source positions, so that two arms can be called
+            the attention model and the fixed vector; empty: unknown.
+    """
     whole = scores.whole
     informative = [name for name in scores.bucket_metrics if not whole.scores[name][0].is_too_short]
     if not informative:
@@ -65,7 +70,7 @@ def conclude(scores: SetScores) -> str:
         )
     main = informative[0]
     metric = METRICS[main]
-    names = [arm.name for arm in scores.arms]
+    names = _arm_names(scores, has_attention)
     overall = _Slice(f"all {scores.num_pairs:,} sentence pairs", whole.scores[main])
     best = max(score.interval.value for score in overall.scores)
     if metric.kind == "BLEU" and best < LEARNT:
@@ -88,6 +93,16 @@ def conclude(scores: SetScores) -> str:
     if ends:
         shown = ends[1]._replace(label=f"sentences of {ends[1].label} {scores.unit}")
     return _conclude_many(names, metric.title, shown, lowest_is_best=metric.is_lower_better)
+
+
+def _arm_names(scores: SetScores, has_attention: Sequence[bool]) -> list[str]:
+    """The names of the arms, with their kinds where one of two has attention and one has not."""
+    names = [arm.name for arm in scores.arms]
+    attends = [has_attention[arm.runs[0]] for arm in scores.arms] if has_attention else []
+    if len(names) != 2 or len(set(attends)) < 2:
+        return names
+    kinds = {True: "the attention model", False: "the fixed vector"}
+    return [f"{kinds[is_one]} ({name})" for is_one, name in zip(attends, names, strict=True)]
 
 
 def _listed(names: Sequence[str], values: Sequence[str]) -> str:

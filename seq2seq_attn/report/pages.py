@@ -61,9 +61,12 @@ class Report:
         """The conclusions for the fewest and for the most concatenated pairs, if there are several
         numbers of them."""
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
+        has_attention = [bool(each.get("has_attention")) for each in self.descriptions]
         if len(drawn) == 1:
-            return conclude(drawn[0])
-        return " ".join(f"{scores.name}: {conclude(scores)}" for scores in (drawn[0], drawn[-1]))
+            return conclude(drawn[0], has_attention)
+        shortest = conclude(drawn[0], has_attention)
+        longest = conclude(drawn[-1], has_attention)
+        return f"{drawn[0].name}: {shortest} {drawn[-1].name}: {longest}"
 
     @cached_property
     def data(self) -> dict[str, Any]:

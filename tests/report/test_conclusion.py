@@ -132,6 +132,20 @@ def test_conclude(scores, text):
     assert text in conclude(scores)
 
 
+@pytest.mark.parametrize(
+    ("has_attention", "names"),
+    [
+        ([True, False], ["the attention model (a)", "the fixed vector (b)"]),
+        ([True, True], ["a", "b"]),
+    ],
+)
+def test_conclude_names_the_attention_model_and_the_fixed_vector(has_attention, names):
+    text = conclude(scores_of(35.0, 30.0), has_attention)
+    for name in names:
+        assert f"{name} scores" in text or f", {name}" in text
+    assert ("fixed vector" in text) == (has_attention == [True, False])
+
+
 @pytest.mark.parametrize("values", [(0.3,), (0.2, 0.9), (0.0, 0.0), (0.1, 0.1, 0.7)])
 def test_runs_that_have_learnt_nothing_are_said_to(values):
     text = conclude(scores_of(*values))
