@@ -56,7 +56,10 @@ NAVIGATION = {
 }
 
 
-TRY_IT = '<p><a href="demo.html"><strong>Try it in this browser</strong></a>: two models translate as you type.</p>'
+TRY_IT = (
+    '<p><a href="demo.html"><strong>Try it in this browser</strong></a>: two models translate as '
+    "you type.</p>"
+)
 
 
 def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:

@@ -4,8 +4,9 @@
 >>> run = seq2seq_attn.train_model("quickstart", {"seed": 2})      # doctest: +SKIP
 >>> seq2seq_attn.evaluate(run.path).summary                        # doctest: +SKIP
 >>> translator = seq2seq_attn.load()                               # doctest: +SKIP
->>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
-'The small dog that the woman sees is sleeping today.'
+>>> [translation] = translator.translate(["Der kleine Hund schläft heute."])  # doctest: +SKIP
+>>> translation.text  # doctest: +SKIP
+'The small dog is sleeping today.'
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def test_spacy_torchtext_and_sentencepiece_stand_behind_their_files():
 
 def run_and_list_modules(*arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
     """A command in a process of its own, and the packages that it has imported at its end."""
-    code = "import sys; from seq2seq_attn.__main__ import run; code = run(sys.argv[1:]); print('modules:', *sys.modules)"
+    code = "import sys; from seq2seq_attn.__main__ import run; code = run(sys.argv[1:])"
+    code += "; print('modules:', *sys.modules)"
     command = [sys.executable, "-c", f"{code}; sys.exit(code)", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     return done, set(done.stdout.rpartition("modules:")[2].split())

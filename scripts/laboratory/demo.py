@@ -39,9 +39,12 @@ WIDTH = 80
 SHADES = {0.0: " ", 0.05: "░", 0.2: "▒", 0.4: "▓", 0.7: "█"}
 """of the map, by the smallest weight that each stands for"""
 SUGGESTIONS = f"""\
-  .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
-  .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
-  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), an hour on a core with bf16"""
+  # or other words of {ATTENTION}/source.vocab
+  .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"
+  # all test sentences with their attention
+  .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html
+  # a translator of real captions: downloads Multi30k (1.4 MB), an hour on a core with bf16
+  .venv/bin/seq2seq train"""
 
 
 def main() -> None:

@@ -26,7 +26,10 @@ WIDTH = 1000
 """of a picture, in pixels"""
 NUM_COLORS = 48
 """of a picture: enough for text and ribbons, and a third of the bytes of all colors"""
-LONG = "Am Abend hat die junge Frau mit dem roten Hut dem alten Mann, der auf der Bank sitzt, ein großes Buch gezeigt."
+LONG = (
+    "Am Abend hat die junge Frau mit dem roten Hut dem alten Mann, der auf der Bank sitzt, ein "
+    "großes Buch gezeigt."
+)
 """a sentence of 22 words"""
 LONGER = (
     "Ein Mann mit einem schwarzen Hut und einer roten Jacke spielt auf einer Bühne Gitarre, eine "
@@ -35,7 +38,8 @@ LONGER = (
 """a sentence whose translation by a model of Multi30k has about 30 tokens"""
 READY = """
 const [page] = performance.getEntriesByType('navigation');
-const answer = () => (page.domInteractive > 0 ? arguments[0](page.domInteractive) : setTimeout(answer, 10));
+const answer = () =>
+  page.domInteractive > 0 ? arguments[0](page.domInteractive) : setTimeout(answer, 10);
 answer();
 """
 """milliseconds until the page's script has run"""
@@ -50,7 +54,8 @@ return performance.now() - start;
 TRANSLATE = """
 const [text, done] = arguments;
 const start = performance.now();
-window.seq2seq.translate(text).then(({ tokens }) => done([performance.now() - start, tokens.length]));
+window.seq2seq.translate(text)
+  .then(({ tokens }) => done([performance.now() - start, tokens.length]));
 """
 # a click on a word of the translation, then on a word of the sentence, by position
 FORCE = """

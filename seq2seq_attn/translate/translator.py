@@ -2,8 +2,9 @@
 this module.
 
 >>> translator = seq2seq_attn.load()  # the run that finished last           # doctest: +SKIP
->>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
-'The small dog that the woman sees is sleeping today.'
+>>> [translation] = translator.translate(["Der kleine Hund schläft heute."])  # doctest: +SKIP
+>>> translation.text  # doctest: +SKIP
+'The small dog is sleeping today.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at
 sentence ends. They are translated separately and joined by spaces, so lines of any length need no

@@ -338,7 +338,8 @@ def is_installed(system: System) -> bool:
     """Whether a peer's environment has the package, in its version."""
     name, version = system.package.split("==")
     python = ENVIRONMENTS / name / "bin" / "python"
-    test = f"import importlib.metadata as m, {system.train.split()[1]}; assert m.version({name!r}) == {version!r}"
+    module = system.train.split()[1]
+    test = f"import importlib.metadata as m, {module}; assert m.version({name!r}) == {version!r}"
     return (
         python.exists()
         and subprocess.run([python, "-c", test], capture_output=True).returncode == 0

@@ -5,7 +5,8 @@ All train on the same pairs of Multi30k, on one thread. First each system's pace
 turns, on a machine that should be quiet. The race then counts updates, and may run beside other
 work: `race_clock.py` keeps checkpoints at the same minutes. Afterwards each translates the
 validation set greedily, and the best one the test set with the system's own beam search; all are
-scored by the same call. A race that was killed continues with the system that it was at. Systems: `peer_configs/race.yaml`.
+scored by the same call. A race that was killed continues with the system that it was at. Systems:
+`peer_configs/race.yaml`.
 """
 
 import os

@@ -1,7 +1,8 @@
 """Hierarchical attention: first over the positions of each source (or sentence), then over the
 sources (Libovicky and Helcl 2017, section 3.3; for sentences Yang et al. 2016, section 2.2).
 
-    e_kj = v . tanh(W s + U h_kj + b)         alpha_k = softmax over j         c_k = sum_j alpha_kj h_kj
+    e_kj = v . tanh(W s + U h_kj + b)         alpha_k = softmax over j
+    c_k = sum_j alpha_kj h_kj
     e_k  = v' . tanh(W' s + U' c_k + b')      beta = softmax over k            c = sum_k beta_k c_k
 
 Each EOS ends a part. The parts of a line are its sources, if there are several

@@ -3,7 +3,8 @@
 section 3.2, "intra-attention").
 
     e_ij = v . tanh(W q_i + U h_j + b)        c_i = sum_j softmax(e_i)_j h_j
-    f_ik = v' . tanh(W' q_i + U' q_k + b')    d_i = sum_{k < i} softmax(f_i)_k q_k        context = [c_i ; d_i]
+    f_ik = v' . tanh(W' q_i + U' q_k + b')    d_i = sum_{k < i} softmax(f_i)_k q_k
+    context = [c_i ; d_i]
 
 q_i is the query of step i, a decoder state. q_0 is a vector of zeros: the first step's d is 0, and
 later steps that need nothing from the past can attend to q_0, like the sentinel of Merity et al.

@@ -1,7 +1,8 @@
 """The gated recurrent unit with layer normalization (Ba, Kiros, Hinton 2016, section 3.1 and
 supplementary material).
 
-    [r z] = sigmoid(LN(W x) + LN(U h))      n = tanh(LN(W_n x) + r * LN(U_n h))      h' = (1 - z) * n + z * h
+    [r z] = sigmoid(LN(W x) + LN(U h))      n = tanh(LN(W_n x) + r * LN(U_n h))
+    h' = (1 - z) * n + z * h
 
 The gates r and z are normalized together, n on its own; each of the four LN has a gain and a bias
 of its own. (The paper's z is our 1 - z.) Rescaling the inputs does not rescale the pre-activations.

@@ -1,7 +1,8 @@
 """The decoder that queries the attention with its previous state (Bahdanau, Cho, Bengio 2015,
 section 3.1 and appendix A.2.2).
 
-    c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})      features_i = f([s_i ; c_i ; E y_{i-1}])
+    c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})
+    features_i = f([s_i ; c_i ; E y_{i-1}])
 
 f is the readout of `model/decoder/base.py`. With several layers (`Stack`) s is the state of the top
 layer, which is the query and is read by f; the first layer reads embedding and context.

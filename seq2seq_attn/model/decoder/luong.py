@@ -1,7 +1,8 @@
 """The decoder that queries the attention with its current state (Luong, Pham, Manning 2015,
 sections 3 and 3.3).
 
-    h_t = cell([E y_{t-1} ; h~_{t-1}], h_{t-1})      c_t = attend(h_t)      h~_t = tanh(W_c [c_t ; h_t])
+    h_t = cell([E y_{t-1} ; h~_{t-1}], h_{t-1})      c_t = attend(h_t)
+    h~_t = tanh(W_c [c_t ; h_t])
 
 h~_t is the paper's attentional state, from which the next token is predicted. Input feeding hands
 h~_{t-1} to the next step (section 3.3); without it the cell sees the embedding alone. With several

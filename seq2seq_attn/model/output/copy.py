@@ -1,7 +1,8 @@
 """A softmax over the target vocabulary, mixed with copies of source tokens (See, Liu, Manning 2017,
 section 2.2).
 
-    p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j      p_gen = sigma(w_h* . c + w_s . s + w_x . x + b)
+    p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j
+    p_gen = sigma(w_h* . c + w_s . s + w_x . x + b)
 
 P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c the
 context, s the decoder's state, x the embedding of the previous token. w_h*, w_s and w_x side by

@@ -1,8 +1,10 @@
 """Generating and copying share one softmax; copying has scores of its own (Gu et al. 2016,
 "CopyNet", section 3.2).
 
-    p(w) = 1/Z [ exp psi_g(w) + sum_{j: x_j = w} exp psi_c(j) ]      Z = sum_v exp psi_g(v) + sum_j exp psi_c(j)
-    psi_g(w) = v_w . W_o features + b_o                              psi_c(j) = sigma(h_j^T W_c) s_t,  sigma = tanh
+    p(w) = 1/Z [ exp psi_g(w) + sum_{j: x_j = w} exp psi_c(j) ]
+    Z = sum_v exp psi_g(v) + sum_j exp psi_c(j)
+    psi_g(w) = v_w . W_o features + b_o
+    psi_c(j) = sigma(h_j^T W_c) s_t,  sigma = tanh
 
 h_j is the encoder's value at source position j, s_t the decoder's state, W_c `copy_projection`.
 Attention weights are not read. Tokens are compared as `output/base.py` describes; in its terms

@@ -1,7 +1,8 @@
 """A softmax over the target vocabulary, mixed with a pointer to the words written so far (Merity et
 al. 2017, "Pointer sentinel mixture models", sections 2.2 to 2.4).
 
-    p(w) = g P_vocab(w) + sum_{i <= t: w_i = w} a_i        [a ; g] = softmax([q . h_1 ; ... ; q . h_t ; q . s])
+    p(w) = g P_vocab(w) + sum_{i <= t: w_i = w} a_i
+    [a ; g] = softmax([q . h_1 ; ... ; q . h_t ; q . s])
     q = tanh(W h_t + b)
 
 P_vocab = softmax(W_o features + b_o), as in `softmax.py`. h_i is the decoder's state after it has

@@ -2,7 +2,8 @@
 
     p_lex(w) = sum_j a_j l(w | x_j)
     bias:           p = softmax(W_o features + b_o + log(p_lex + eps))
-    interpolation:  p = lambda p_lex + (1 - lambda m) softmax(W_o features + b_o)        m = sum_w p_lex(w)
+    interpolation:  p = lambda p_lex + (1 - lambda m) softmax(W_o features + b_o)
+    m = sum_w p_lex(w)
 
 a are the attention weights and x_j the source tokens. The lexicon l(w | x) is learned automatically
 (section 4): it is the translation table of IBM model 1, estimated from the training pairs

@@ -1,7 +1,8 @@
 """The exact marginal over a latent alignment: each target token is predicted from one source
 position, which is summed out (Wu, Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2).
 
-    p(y_t) = sum_j a_tj p(y_t | s_t, h_j)      p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
+    p(y_t) = sum_j a_tj p(y_t | s_t, h_j)
+    p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
 
 a_tj is the attention weight of source position j, h_j the encoder's value there, f the decoder's
 own readout, which reads h_j in place of the context. Soft attention averages the values and

@@ -1,7 +1,8 @@
 """A pointer network: the attention weights are the output distribution (Vinyals, Fortunato, Jaitly
 2015, "Pointer networks", section 2.3).
 
-    p(w) = sum_{j: x_j = w} a_j            L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
+    p(w) = sum_{j: x_j = w} a_j
+    L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
 
 a (the paper's softmax over u_j) are the attention weights of the step. x_j is how source position j
 is spelled on the target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec
