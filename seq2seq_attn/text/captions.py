@@ -1,8 +1,8 @@
-"""The embedded corpus `captions`: generated German-English captions with gold word alignments, as
-text.
+"""Find and read the embedded corpus `captions`: generated German-English captions with gold word
+alignments, as text.
 
-Each split is `SPLIT.de`, `SPLIT.en` and `SPLIT.links` (Pharaoh format, German first), plain or
-gzipped. Links number the words of `tokenize_caption`.
+Each split has the files `SPLIT.de`, `SPLIT.en` and `SPLIT.links` (Pharaoh format, German position
+first), plain or gzipped. The links refer to the words of `tokenize_caption`.
 """
 
 import re
@@ -15,12 +15,12 @@ from seq2seq_attn.text.corpus import find_text
 
 SPLITS = ("train", "valid", "test")
 SOURCE, TARGET = "de", "en"
-"""the languages, in the order in which the links number them"""
+"""the languages, in the order of the positions in a link"""
 _MARKS = re.compile(r"(?=[,.?](?: |$))")
 
 
 class CaptionFiles(NamedTuple):
-    """The files of a split."""
+    """The files of one split."""
 
     source: Path
     target: Path
@@ -30,11 +30,12 @@ class CaptionFiles(NamedTuple):
 def find_captions(
     folder: Path | None, source_language: str, target_language: str
 ) -> dict[str, CaptionFiles]:
-    """The files of each split, in either direction; the links are those of German to English.
-    Without a folder, those of the embedded corpus.
+    """Return the files of each split for either direction of translation. The links have the German
+    position first in both directions. Without a `folder`, the files of the embedded corpus are
+    returned.
 
     Raises:
-        UsageError: as `check_languages`.
+        UsageError: the languages are not German and English.
         UserError: a file does not exist.
     """
     check_languages(source_language, target_language)
@@ -47,7 +48,7 @@ def find_captions(
 
 
 def check_languages(source_language: str, target_language: str) -> None:
-    """Raises UsageError unless the languages are German and English."""
+    """Raise UsageError unless the languages are German and English."""
     if {source_language, target_language} != {SOURCE, TARGET}:
         raise UsageError(
             f"captions {source_language!r} -> {target_language!r}: these captions are German and "
@@ -56,10 +57,11 @@ def check_languages(source_language: str, target_language: str) -> None:
 
 
 def tokenize_caption(text: str) -> list[str]:
-    """Words at white space, with the comma, full stop or question mark behind a word split off."""
+    """Split a caption at white space. A comma, full stop or question mark at the end of a word is a
+    separate token."""
     return _MARKS.sub(" ", text).split()
 
 
 def swap_links(line: str) -> str:
-    """A line of links with the positions of the other side first."""
+    """Exchange the two positions of each link in a line."""
     return " ".join("-".join(reversed(link.split("-"))) for link in line.split())

@@ -1,7 +1,8 @@
-"""Concatenate sentence pairs (`--concatenate K`): K sources become one, and so do their targets.
+"""Concatenate sentence pairs (`--concatenate K`): K sources become one source, and their targets
+become one target.
 
-This gives inputs longer than any in the corpus, of the same words and with a known number of
-sentences.
+The result is inputs that are longer than the inputs of the corpus, have the same words, and have a
+known number of sentences.
 """
 
 import random
@@ -10,19 +11,20 @@ from collections.abc import Sequence
 from seq2seq_attn.text.links import parse_pharaoh
 
 Group = tuple[int, ...]
-"""indices of the pairs to concatenate, in order"""
+"""indices of the pairs to concatenate, in their order"""
 
 
 def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
-    """Random disjoint groups of `k` out of `num_pairs` indices. A remainder of fewer than `k` is
-    dropped."""
+    """Return random disjoint groups of `k` indices below `num_pairs`. If `k` does not divide
+    `num_pairs`, the remaining indices are dropped."""
     order = list(range(num_pairs))
-    random.Random(f"stitch {k} {seed}").shuffle(order)  # another word would change every draw
+    # The word is part of the seed: another word would give other groups.
+    random.Random(f"stitch {k} {seed}").shuffle(order)
     return [tuple(order[start : start + k]) for start in range(0, num_pairs - k + 1, k)]
 
 
 def concatenate_lines(lines: Sequence[str], groups: Sequence[Group]) -> list[str]:
-    """The lines of each group, joined by spaces."""
+    """Join the lines of each group by spaces."""
     return [" ".join(lines[index] for index in group) for group in groups]
 
 
@@ -33,8 +35,8 @@ def concatenate_links(
     source_lengths: Sequence[int],
     target_lengths: Sequence[int],
 ) -> list[str]:
-    """The alignments (`0-0 1-2`) of concatenated pairs. Lengths are in the tokens that the links
-    index."""
+    """Return the alignment (`0-0 1-2`) of each concatenated pair. Lengths count the tokens that the
+    links refer to."""
     joined = []
     for group in groups:
         fields = []

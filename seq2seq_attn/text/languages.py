@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from seq2seq_attn.errors import UsageError
 
-# Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual
-# member (`cmn`).
+# Each code of two letters is followed by the codes of three letters for the same language. For a
+# macrolanguage, the code of its most common member is listed too (`cmn` for `zh`).
 _CODES = """
 aa:aar ab:abk ae:ave af:afr ak:aka:twi:fat am:amh an:arg ar:ara:arb as:asm av:ava ay:aym:ayr
 az:aze:azj:azb ba:bak be:bel bg:bul bi:bis bm:bam bn:ben bo:bod:tib br:bre bs:bos ca:cat ce:che
@@ -28,7 +28,8 @@ uz:uzb:uzn ve:ven vi:vie vo:vol wa:wln wo:wol xh:xho yi:yid:ydd yo:yor za:zha zh
 _TWO_LETTERS: dict[str, str] = {}
 for _two, *_three in map(re.compile(":").split, _CODES.split()):
     _TWO_LETTERS |= dict.fromkeys(_three, _two)
-# Codes of three letters alone, as public corpora use them (FLORES-200, LAFAND).
+# Codes of languages that have no code of two letters, as public corpora use them (FLORES-200,
+# LAFAND).
 _OTHERS = """
 ace acm acq aeb ajp apc ars ary arz ast awa ban bbj bem bho bjn bug ceb cjk ckb crh dik dyu fil fon
 fur hne ilo kab kac kam kbp kea kmb lij lmo ltg lua luo lus mag mai min mni mos nso nus pag pap pcm
@@ -38,41 +39,55 @@ _THREE_LETTERS = "|".join([*_TWO_LETTERS, *_OTHERS.split()])
 CODE = re.compile(
     rf"[a-z]{{2}}([-_][A-Za-z]{{2,4}})?|[a-z]{{3}}[-_][A-Z][a-z]{{3}}|{_THREE_LETTERS}"
 )
-"""a code at the end of a file's name; of three letters only if it is known, as `txt` and `src` are
-codes too"""
+"""matches a language code at the end of a file's name. A code of three letters without a script
+must be a known language, because `txt` and `src` have the form of a code."""
 _WITHOUT_SPACES = frozenset("bo dz ja km lo my shn th wuu yue zh".split())
 
 
 def short_code(language: str) -> str:
-    """The code of two letters if the language has one, without region and script: `de` for
-    `deu_Latn`."""
+    """Return the code without region and script, as two letters if the language has such a code:
+    `de` for `deu_Latn`."""
     code = re.split("[-_]", language)[0].lower()
     return _TWO_LETTERS.get(code, code)
 
 
 def separates_words(language: str) -> bool:
-    """Whether there are spaces between the words of a language. If not, words are counted as
-    characters."""
+    """Return whether a language is written with spaces between words. In other languages, each
+    character counts as a word."""
     return short_code(language) not in _WITHOUT_SPACES
 
 
 def complete_languages(
     text: str, names: Iterable[str], languages: Sequence[str | None], *, is_ordered: bool = True
 ) -> tuple[str, ...]:
-    """The languages of a text. Where one is None, the names of files, columns or keys tell it.
-    Raises UsageError: the names have more or fewer languages, or are not in the order of the
-    sides."""
+    """Return the languages of a text, with each None in `languages` replaced by a language code
+    from `names`.
+
+    Args:
+        text: the name of the text, for errors.
+        names: the suffixes of files, or the names of columns or keys.
+        languages: the languages of the sources and the target; None if unknown.
+        is_ordered: whether `names` are in the order of `languages`.
+
+    Raises:
+        UsageError: `names` have more or fewer codes for the unknown languages than needed, or
+            several languages are unknown and `names` are not ordered.
+    """
     candidates = [name.lower() if len(name) == 2 else name for name in map(str.strip, names)]
-    found = dict.fromkeys(filter(CODE.fullmatch, candidates))
-    codes = [code for code in found if code == short_code(code) or short_code(code) not in found]
-    if len(codes) == 1 and len(codes[0]) == 3:  # a word of the first line, such as `cat`
+    codes_in_names = dict.fromkeys(filter(CODE.fullmatch, candidates))
+    codes = [
+        code
+        for code in codes_in_names
+        if code == short_code(code) or short_code(code) not in codes_in_names
+    ]
+    if len(codes) == 1 and len(codes[0]) == 3:  # a word in the first line of text, such as `cat`
         codes = []
-    rest = [code for code in codes if code not in languages]
+    unassigned = [code for code in codes if code not in languages]
     missing = languages.count(None)
-    if missing and (len(rest) != missing or (missing > 1 and not is_ordered)):
+    if missing and (len(unassigned) != missing or (missing > 1 and not is_ordered)):
         known = f" (of {', '.join(codes)})" if codes else ""
         raise UsageError(
             f"{text}: its languages are not clear{known}; add --source-language and "
             "--target-language"
         )
-    return tuple(language or rest.pop(0) for language in languages)
+    return tuple(language or unassigned.pop(0) for language in languages)

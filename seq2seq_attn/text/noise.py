@@ -1,4 +1,4 @@
-"""Pairs that a cleaner of parallel text would drop, for `data.filter`."""
+"""Find noisy sentence pairs for `data.filter`: pairs that a cleaner of parallel text would drop."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -12,9 +12,9 @@ NOISE = {
     "ratio": "one side is more than three times as long, compared with other pairs",
     "duplicates": "equal to an earlier pair",
 }
-"""what is wrong with pairs, by the names that `data.filter` takes"""
+"""the kinds of noise that `data.filter` names, and their meaning"""
 _SAMPLE_SIZE = 10_000
-"""number of pairs that show the usual ratio of lengths"""
+"""number of pairs from which the usual ratio of lengths is computed"""
 _MAX_RATIO = 3.0
 _MIN_CHARACTERS = 20
 _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=\s|$)")
@@ -23,8 +23,8 @@ _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=
 def find_noise(
     read_pairs: Callable[[], Iterable[tuple[str, str]]], kinds: Sequence[str]
 ) -> dict[str, set[int]]:
-    """The positions of the noisy pairs of each kind. The first pairs tell the usual ratio of
-    lengths. `duplicates` keeps 80 bytes per pair in memory."""
+    """Return the positions of noisy pairs for each kind of noise. The usual ratio of lengths is the
+    median of the first pairs. The kind `duplicates` keeps 80 bytes per pair in memory."""
     noise: dict[str, set[int]] = {kind: set() for kind in kinds}
     if not kinds:
         return noise
@@ -34,25 +34,25 @@ def find_noise(
             ratios.append(len(target) / len(source))
     usual_ratio = median(ratios or [1.0])
     seen: set[bytes] = set()
-    for number, (source, target) in enumerate(read_pairs()):
+    for position, (source, target) in enumerate(read_pairs()):
         text = f"{source}\n{target}"
         if "copies" in kinds and source == target and source.strip():
-            noise["copies"].add(number)
+            noise["copies"].add(position)
         if "segmented" in kinds and _SEGMENTED.search(text):
-            noise["segmented"].add(number)
+            noise["segmented"].add(position)
         if "ratio" in kinds and _is_ratio_outlier(len(source) * usual_ratio, len(target)):
-            noise["ratio"].add(number)
+            noise["ratio"].add(position)
         if "duplicates" in kinds:
             digest = blake2b(text.encode(), digest_size=8).digest()
             if digest in seen:
-                noise["duplicates"].add(number)
+                noise["duplicates"].add(position)
             seen.add(digest)
     return noise
 
 
 def _is_ratio_outlier(expected: float, length: int) -> bool:
-    """Whether the length of a target in characters is far from the expected one. Blank sides and
-    short pairs are no outliers."""
+    """Return whether the length of a target, in characters, is far from the expected length. A pair
+    with a blank side and a short pair are not outliers."""
     shorter = min(expected, length)
     longer = max(expected, length)
     return longer > _MAX_RATIO * shorter > 0 and longer > _MIN_CHARACTERS

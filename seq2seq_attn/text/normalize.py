@@ -3,16 +3,16 @@
 import re
 import unicodedata
 
-# Line and paragraph separators, tabs, NUL and other control characters; zero-width spaces, as
-# between words in Khmer.
+# Characters that become spaces: line and paragraph separators, tabs, NUL and other control
+# characters, and zero-width spaces, which separate words in Khmer.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029]")
 # Lone surrogates cannot be encoded as UTF-8, so spaCy and SentencePiece reject them.
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Invisible characters without meaning: soft hyphen, direction marks, word joiner, byte-order mark.
 _INVISIBLE = re.compile(r"[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
-# What a terminal or a picture may act on, or not show: control characters other than a line feed,
-# direction marks.
+# Characters that a terminal or a plot interprets or does not show: direction marks, and control
+# characters other than a line feed.
 _UNSAFE = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069"
     r"\ud800-\udfff\ufeff]"
@@ -21,19 +21,18 @@ _UNSAFE = re.compile(
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 
 _MAX_MARKS = 30
-"""Combining marks kept in a row: the limit of Unicode's stream-safe text format (UAX 15). CPython's
-NFC takes time quadratic in their number: 4 s for 64,000."""
-# A run that may hold more than that: decomposed, a letter has at most three marks and a mark at
-# most two.
+"""maximum number of successive combining marks, the limit of Unicode's stream-safe text format (UAX
+15). The time of CPython's NFC is quadratic in the number of marks: 4 s for 64,000."""
+# A sequence that may contain more than `_MAX_MARKS` marks when it is decomposed. A letter decomposes
+# into at most three marks, and a mark into at most two.
 _MAYBE_MARKS = re.compile(r"\w?[^\w\s]{14,}")
-_HAS_RUN = re.compile(
-    r"[^\w\s][^\w\s]{13}"
-)  # found in a third of the time, as it begins with a set
+# A faster test for such a sequence: it takes a third of the time, as the pattern begins with a set.
+_HAS_RUN = re.compile(r"[^\w\s][^\w\s]{13}")
 
 
 def normalize(text: str, *, lowercase: bool = False) -> str:
-    """The line in NFC, with single spaces, without control characters, with at most 30 combining
-    marks in a row, and optionally in lower case."""
+    """Return the line in Unicode form NFC, with single spaces, without control characters, with at
+    most 30 successive combining marks, and in lower case if `lowercase` is set."""
     if not text.isprintable():
         text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", _CONTROL.sub(" ", text)))
     if lowercase:
@@ -44,40 +43,42 @@ def normalize(text: str, *, lowercase: bool = False) -> str:
 
 
 def decompose(text: str) -> str:
-    """The text in NFKD, with at most 30 combining marks in a row."""
+    """Return the text in Unicode form NFKD, with at most 30 successive combining marks."""
     return unicodedata.normalize("NFKD", _with_few_marks(text))
 
 
 def _with_few_marks(text: str) -> str:
-    """The text with at most 30 combining marks in a row."""
+    """Return the text with at most 30 successive combining marks."""
     return _MAYBE_MARKS.sub(_cap_marks, text) if _HAS_RUN.search(text) else text
 
 
 def _cap_marks(run: re.Match[str]) -> str:
+    """Return the matched sequence in Unicode form NFD, without the combining marks after the first
+    30 in a row."""
     kept: list[str] = []
     num_marks = 0
     for character in run[0]:
-        for part in unicodedata.normalize("NFD", character):
-            num_marks = num_marks + 1 if unicodedata.combining(part) else 0
+        for code_point in unicodedata.normalize("NFD", character):
+            num_marks = num_marks + 1 if unicodedata.combining(code_point) else 0
             if num_marks <= _MAX_MARKS:
-                kept.append(part)
+                kept.append(code_point)
     return "".join(kept)
 
 
 def one_line(text: str) -> str:
-    """The text with spaces for everything that a reader might take for a line break."""
+    """Replace characters that a reader may take for line breaks by spaces."""
     return text if text.isprintable() else _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
 
 
 def visible(text: str) -> str:
-    """The text with escapes such as `\\x1b` for what a terminal or a picture may act on, or not
+    """Write escapes such as `\\x1b` for characters that a terminal or a plot interprets or does not
     show."""
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def display_width(text: str) -> int:
-    """The terminal columns that a text takes: wide East Asian characters take two, combining marks
-    none."""
+    """Return the number of terminal columns of a text. A wide East Asian character takes two
+    columns, and a combining mark takes none."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
         for char in text
@@ -85,14 +86,15 @@ def display_width(text: str) -> int:
 
 
 def is_latin(char: str) -> bool:
-    """Whether a character is a letter or mark of ASCII, alone or with an accent, or another Latin
-    letter."""
+    """Return whether a character is Latin: an ASCII character, with or without an accent, or
+    another Latin letter."""
     return unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
 
 
 def bare(text: str) -> str:
-    """The letters, digits and combining marks of a text, case folded: equal for texts that differ
-    in case, spaces and punctuation only. A text without letters and digits keeps its symbols."""
+    """Return the letters, digits and combining marks of a text, case folded. Texts that differ only
+    in case, spaces and punctuation give equal results. A text without letters and digits keeps its
+    symbols."""
     folded = unicodedata.normalize("NFKC", _with_few_marks(text)).casefold()
     if not any(map(str.isalnum, folded)):
         return "".join(folded.split())
@@ -100,8 +102,8 @@ def bare(text: str) -> str:
 
 
 def _marks(run: re.Match[str]) -> str:
-    """Vowel signs are combining marks, in Hindi and Thai for example: words differ in them
-    alone."""
+    """Return the combining marks of the matched sequence. Vowel signs are combining marks, for
+    example in Hindi and Thai, and some words differ in vowel signs only."""
     return "".join(
         character for character in run[0] if unicodedata.category(character).startswith("M")
     )

@@ -1,4 +1,5 @@
-"""The scripts that languages are written in, to notice sides in the wrong order."""
+"""Find the script that a text or a language is written in, to detect exchanged source and
+target."""
 
 import unicodedata
 from collections import Counter
@@ -32,21 +33,22 @@ _LANGUAGES = {
     "THAI": "th",
     "TIBETAN": "bo dz",
 }
-"""languages that are not written in Latin letters, by the first word of their letters' names"""
+"""languages that are not written in Latin letters, by script. A script is named by the first word
+of its letters' Unicode names."""
 _SCRIPTS = {code: script for script, codes in _LANGUAGES.items() for code in codes.split()}
 _WRITTEN_WITH_CJK = ("HIRAGANA", "KATAKANA")
 
 
 def usual_script(language: str) -> str | None:
-    """The script of a language, as the first word of its letters' names in Unicode; None for what
-    is no code of a language."""
+    """Return the script of a language, as the first word of its letters' Unicode names, or None if
+    `language` is not a language code."""
     if not CODE.fullmatch(language):
         return None
     return _SCRIPTS.get(short_code(language), "LATIN")
 
 
 def main_script(texts: Iterable[str]) -> str | None:
-    """The script of most letters; None without letters."""
+    """Return the script of most letters in the texts, or None if the texts have no letters."""
     counts: Counter[str] = Counter()
     for text in texts:
         for character in filter(str.isalpha, text):

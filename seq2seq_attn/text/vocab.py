@@ -1,14 +1,14 @@
-"""The vocabulary: tokens to ids and back. The only user of torchtext's `Vocab`.
+"""The vocabulary maps tokens to ids and ids to tokens. Only this module uses torchtext's `Vocab`.
 
-An output that copies source tokens scores ids of the extended vocabulary (See, Liu, Manning 2017,
-section 2.2):
+An output layer that copies source tokens scores ids of the extended vocabulary (See, Liu, Manning
+2017, section 2.2):
 
-    extended(y) = its id in the target vocabulary            if it has one
-                = V + j, j the first source position with that spelling, otherwise
-                = UNK                                         if no source position has it
+    extended(y) = the id of y in the target vocabulary       if y has an id
+                = V + j, j the first source position of y    if y occurs in the source only
+                = UNK                                        otherwise
 
-V is the size of the target vocabulary, so an id from V on names a source position of its own
-sentence, and a search can read the token off the source.
+V is the size of the target vocabulary. So an id from V on names a position of the source sentence,
+and a search reads the token from the source.
 """
 
 from __future__ import annotations
@@ -34,13 +34,18 @@ Ids = IdArray | Sequence[int]
 
 
 class Vocab:
-    """An immutable bijection between tokens and ids. Unknown tokens map to `UNK`, as does text
-    spelled like a special token (`<pad>`). `SOURCE_END`, which ends a source of several, maps to
-    `EOS`."""
+    """An immutable bijection between tokens and ids.
+
+    Unknown tokens map to `UNK`, and so does text that is spelled like a special token (`<pad>`).
+    `SOURCE_END`, which ends a column or a sentence of the source, maps to `EOS`.
+    """
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Take the tokens in order of their ids, specials first. Raises ValueError: the specials
-        are not the first tokens, or a token occurs twice."""
+        """Store the tokens in the order of their ids, special tokens first.
+
+        Raises:
+            ValueError: the special tokens are not first, or a token occurs twice.
+        """
         self._tokens = tuple(tokens)
         first = self._tokens[: len(SPECIALS)]
         if first != SPECIALS:
@@ -49,17 +54,17 @@ class Vocab:
         if len(ids) < len(self._tokens):
             twice = Counter(self._tokens).most_common(1)[0][0]
             raise ValueError(f"token {twice!r} occurs twice")
-        for special in SPECIALS:  # so that no text maps to them
+        for special in SPECIALS:  # text spelled like a special token must be unknown
             del ids[special]
         self._ids = {SOURCE_END: EOS, **ids}
 
     @property
     def tokens(self) -> list[str]:
-        """All tokens in id order, specials first."""
+        """Return all tokens in the order of their ids, special tokens first."""
         return list(self._tokens)
 
     def __len__(self) -> int:
-        """Number of ids, specials included."""
+        """Return the number of ids, including special tokens."""
         return len(self._tokens)
 
     def __eq__(self, other: object) -> bool:
@@ -72,28 +77,31 @@ class Vocab:
         return f"Vocab({len(self)} tokens)"
 
     def __contains__(self, token: object) -> bool:
-        """Whether a token has an id. Always false for the text of a special."""
+        """Return whether a token has an id. Text that is spelled like a special token has no id."""
         return token in self._ids
 
     def ids_of(self, tokens: Iterable[str]) -> list[int]:
-        """The ids of tokens, `UNK` for unknown ones."""
+        """Return the ids of tokens, with `UNK` for unknown tokens."""
         return list(map(self._ids.get, tokens, repeat(UNK)))
 
     def tokens_of(self, ids: Iterable[int], beyond: Sequence[str] = ()) -> list[str]:
-        """The tokens of ids; specials by their names, ids from `len(self)` on by their index in
-        `beyond`."""
+        """Return the tokens of ids. A special token is returned by its name, and an id i from
+        `len(self)` on is `beyond[i - len(self)]`."""
         size = len(self)
         return [self._tokens[i] if i < size else beyond[i - size] for i in ids]
 
     def save(self, path: Path) -> None:
-        """Write one token per line, by id. A token that would not survive as a line is written as a
-        JSON string."""
+        """Write one token per line in the order of ids. A token that a line cannot hold is written
+        as a JSON string."""
         write_lines(path, map(_to_line, self._tokens))
 
     @classmethod
     def load(cls, path: Path, read: Callable[[Path], bytes] = read_regular) -> Vocab:
-        """Read what `save` wrote, by `read`. Raises UserError: the file is missing or is not a
-        vocabulary."""
+        """Load a file that `save` wrote. `read` returns the bytes of the file.
+
+        Raises:
+            UserError: the file is missing or is not a vocabulary.
+        """
         try:
             lines = read(path).decode("utf-8").split("\n")
             return cls(
@@ -101,24 +109,26 @@ class Vocab:
             )
         except UserError:
             raise
-        except Exception as error:  # of any bytes
+        except Exception as error:  # a damaged file may hold any bytes
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
 
 
 def _to_line(token: str) -> str:
+    """Return a token as a line, or as a JSON string if the line would not give the same token."""
     survives = token.isprintable() and token.strip() == token
     return token if token and survives and not token.startswith('"') else json.dumps(token)
 
 
 class ExtendedIds(NamedTuple):
-    """The ids of a sentence pair in the extended vocabulary, without specials."""
+    """The ids of a sentence pair in the extended vocabulary, without special tokens."""
 
     source: Ids
     target: Ids
 
 
 def extended_ids(source: Sequence[str], target: Sequence[str], target_vocab: Vocab) -> ExtendedIds:
-    """The extended ids of a pair. The source is spelled as on the target side (`spell_source`)."""
+    """Return the extended ids of a sentence pair. The source tokens are spelled as on the target
+    side (`Tokenizer.spell_source`)."""
     source_ids = target_vocab.ids_of(source)
     target_ids = target_vocab.ids_of(target)
     first: dict[str, int] = {}
@@ -135,10 +145,11 @@ def extended_ids(source: Sequence[str], target: Sequence[str], target_vocab: Voc
 def build_vocab(
     counter: Counter[str], *, max_size: int | None = None, min_frequency: int = 1
 ) -> Vocab:
-    """A vocabulary of the `max_size` most frequent tokens (None: all; specials not counted) that
-    occur at least `min_frequency` times. Ties are broken by code points."""
-    # Only torchtext's list is used: its `stoi` adds every token that it is asked for. It drops text
-    # spelled like a special from the counts.
+    """Build a vocabulary of the `max_size` most frequent tokens that occur at least `min_frequency`
+    times. Special tokens are not counted, and `max_size=None` sets no limit. Tokens with equal
+    counts are sorted by code points."""
+    # Only torchtext's list of tokens is used, because its `stoi` adds every token that is looked up.
+    # torchtext removes text that is spelled like a special token from the counts.
     counter = counter.copy()
     del counter[SOURCE_END]
     counted = import_torchtext().vocab.Vocab(
@@ -148,9 +159,13 @@ def build_vocab(
 
 
 def import_torchtext() -> Any:
-    """Import torchtext with its `vocab` and `data`, on first use because it imports torch. Raises
-    UserError: it is missing, or a later release whose compiled extension does not load on a current
-    torch."""
+    """Import torchtext with its modules `vocab` and `data`. The import happens on first use,
+    because torchtext imports torch.
+
+    Raises:
+        UserError: torchtext is missing, or is a later release whose compiled extension does not
+            load on a current torch.
+    """
     try:
         import torchtext
         import torchtext.data

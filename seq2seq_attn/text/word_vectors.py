@@ -1,8 +1,8 @@
-"""Pretrained word vectors from a text file: word2vec's text format, GloVe's, fastText's `.vec`;
-plain or `.gz`.
+"""Read pretrained word vectors from a text file, plain or compressed: word2vec's text format,
+GloVe's format or fastText's `.vec`.
 
-A line is a token and its numbers, separated by spaces. A first line of two whole numbers (how many
-vectors, how long) is skipped; GloVe has none.
+A line holds a token and its numbers, separated by spaces. The first line of word2vec and fastText
+is a header, the number of vectors and their size, and is skipped. GloVe has no header.
 """
 
 import re
@@ -18,19 +18,23 @@ from seq2seq_attn.text.lines import iter_lines
 
 
 class WordVectors(NamedTuple):
-    """The vectors of those tokens that have one in a file."""
+    """The vectors that a file has for some of the requested tokens."""
 
     indices: npt.NDArray[np.int64]
-    """indices of these tokens, ascending"""
+    """indices of the requested tokens that have a vector, ascending"""
     vectors: npt.NDArray[np.float32]
-    """[len(indices), size]"""
+    """vectors of these tokens, [len(indices), size]"""
     num_by_case: int
-    """number of tokens found only in a different case"""
+    """number of these tokens that the file spells only in another case"""
 
 
 def vector_size(path: Path) -> int:
-    """How many numbers the vectors of a file have, by its first line. Raises UserError: the file is
-    missing, not text, or its first line is not that of a file of vectors."""
+    """Return the size of the vectors of a file, as its first line shows it.
+
+    Raises:
+        UserError: the file is missing or not text, or its first line is neither a header nor a
+            token with numbers.
+    """
     fields = next(iter_lines(path), "").rstrip(" ").split(" ")
     if _is_header(fields):
         return int(fields[1])
@@ -43,9 +47,15 @@ def vector_size(path: Path) -> int:
 
 
 def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
-    """The vectors of these tokens. A token that the file does not have takes the vector of the
-    first one that differs from it in case alone (`Hund` for `hund`). Raises UserError: as
-    `vector_size`; a line that is not a token with `size` finite numbers."""
+    """Return the vectors of `tokens` in a file.
+
+    If the file lacks a token, the token gets the vector of the first line whose token differs in
+    case only (`Hund` for `hund`).
+
+    Raises:
+        UserError: the file is missing or not text, or a line is not a token with `size` finite
+            numbers.
+    """
     indices_by_case: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         indices_by_case.setdefault(token.lower(), []).append(index)
@@ -68,20 +78,23 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
             any_case.setdefault(index, values)
             if tokens[index] == name:
                 same_case.setdefault(index, values)
-    together = {**any_case, **same_case}
-    indices = sorted(together)
+    vectors_by_index = {**any_case, **same_case}
+    indices = sorted(vectors_by_index)
     vectors = np.zeros((len(indices), size), np.float32)
     for row, index in enumerate(indices):
-        vectors[row] = together[index]
-    return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(same_case))
+        vectors[row] = vectors_by_index[index]
+    return WordVectors(
+        np.array(indices, dtype=np.int64), vectors, len(vectors_by_index) - len(same_case)
+    )
 
 
 def _is_header(fields: Sequence[str]) -> bool:
+    """Return whether the fields of a line are two whole numbers."""
     return len(fields) == 2 and all(re.fullmatch("[0-9]{1,9}", field) for field in fields)
 
 
 def _numbers(fields: Sequence[str]) -> npt.NDArray[np.float32] | None:
-    """The fields as numbers; None if not all of them are finite numbers."""
+    """Return the fields as numbers, or None unless all fields are finite numbers."""
     try:
         with np.errstate(over="ignore"):
             values = np.array(fields, dtype=np.float64).astype(np.float32)

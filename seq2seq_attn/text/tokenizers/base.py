@@ -1,4 +1,4 @@
-"""Tokenizers of text, and those that need no library: characters, and tokens separated by
+"""The class `Tokenizer`, and tokenizers that need no library: characters, and tokens separated by
 spaces."""
 
 from abc import abstractmethod
@@ -14,25 +14,30 @@ SIDES: tuple[Side, Side] = ("source", "target")
 
 
 def join_marked(tokens: Sequence[str]) -> str:
-    """The tokens joined, with a space where `SPACE` marks one."""
+    """Join the tokens and write a space for each `SPACE`."""
     return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
 
 class Tokenizer(Source):
-    """Text to tokens and back. Any string is accepted. Results contain no line breaks."""
+    """Convert text to tokens and tokens to text. A tokenizer accepts any string, and its results
+    contain no line breaks.
+
+    The class is a `Source`, so the tokenizer of a text reads the source side too.
+    """
 
     has_positions = False
-    """whether tokens are numbers of source positions"""
+    """whether the tokens are numbers of source positions"""
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self.lowercase = lowercase
 
     @abstractmethod
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The line that has these tokens."""
+        """Return the line of text that consists of the tokens."""
 
     def spell_source(self, tokens: Sequence[str]) -> Sequence[str]:
-        """Source tokens as they are spelled on the side of this tokenizer, the target."""
+        """Return the source tokens in the spelling of the target side, to which this tokenizer
+        belongs."""
         return tokens
 
     def settings(self) -> dict[str, Any]:
@@ -40,7 +45,7 @@ class Tokenizer(Source):
 
 
 class CharacterTokenizer(Tokenizer):
-    """Code points of the NFC form as tokens, with `SPACE` for spaces."""
+    """Split a text in Unicode form NFC into code points. `SPACE` stands for a space."""
 
     name = "characters"
 
@@ -52,7 +57,7 @@ class CharacterTokenizer(Tokenizer):
 
 
 class SpaceTokenizer(Tokenizer):
-    """Tokens separated by spaces: text that is tokenized already, such as phonemes."""
+    """Split a text at spaces. The text is tokenized already, for example into phonemes."""
 
     name = "spaces"
 
@@ -64,8 +69,8 @@ class SpaceTokenizer(Tokenizer):
 
 
 class PositionTokenizer(SpaceTokenizer):
-    """Numbers of source positions, from 1, separated by spaces: a source token is spelled as its
-    number."""
+    """Split numbers of source positions at spaces. Numbers begin at 1, and a source token is
+    spelled as its number."""
 
     name = "positions"
     has_positions = True

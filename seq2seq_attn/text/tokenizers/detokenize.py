@@ -1,6 +1,6 @@
 """Detokenize spaCy's words and punctuation by rules that restore the spaces.
 
-The rules are made for English and German; other languages share most of the English rules.
+The rules are made for English and German. Other languages share most of the English rules.
 Quotation marks are paired in the same way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
 """
 
@@ -11,7 +11,8 @@ from seq2seq_attn.text.languages import short_code
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤".split())
 _SPACED_IN_FRENCH = frozenset("; : ! ? « »".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
-# Opening to closing marks. A mark that closes itself opens if none is open.
+# Each opening mark and the marks that may close it. A mark that may close itself is read as an
+# opening mark if no quotation is open.
 _QUOTES = {
     '"': '"',
     "'": "'",
@@ -25,7 +26,7 @@ _QUOTES = {
     "``": "''",
 }
 _ELIDING = frozenset(("ca", "fr", "it"))
-"""languages with words such as l' and dell'"""
+"""languages in which words such as l' and dell' are joined to the next word"""
 _CURRENCIES = frozenset("$ £ € ¥".split())
 _ENTITIES = frozenset(("amp", "quot", "lt", "gt", "apos", "nbsp"))
 _CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m", "n't"))
@@ -33,12 +34,13 @@ _PRONOUNS = frozenset("i you he she it we they what that who there where here ho
 _NEGATED = frozenset(
     "do does did is are was were has have had ca could wo would should must need ai might".split()
 )
-# Words that spaCy splits in two.
+# The two tokens of words that spaCy splits.
 _SPLIT_WORDS = frozenset(
     (("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all"))
 )
 _BARE_CLITICS = frozenset("s d m re ve ll".split())
 
+# Whether a token is written without a space on its left, and on its right.
 _LEFT = (True, False)
 _RIGHT = (False, True)
 _BOTH = (True, True)
@@ -46,7 +48,7 @@ _NEITHER = (False, False)
 
 
 def detokenize(tokens: Sequence[str], language: str) -> str:
-    """The line of spaCy's tokens: `["I", "ca", "n't", "."]` gives `"I can't."`."""
+    """Join spaCy's tokens to a line: `["I", "ca", "n't", "."]` gives `"I can't."`."""
     language = short_code(language)
     pieces: list[str] = []
     open_quotes: list[str] = []
@@ -63,7 +65,11 @@ def detokenize(tokens: Sequence[str], language: str) -> str:
 def _attachment(
     tokens: Sequence[str], i: int, open_quotes: list[str], language: str
 ) -> tuple[bool, bool]:
-    """Whether token i is written without a space on its left, and on its right."""
+    """Return whether token i is written without a space on its left, and on its right.
+
+    `open_quotes` is a stack of the quotation marks that are open before token i. `_quote` changes
+    the stack if token i is a quotation mark, so tokens must be passed in order.
+    """
     token = tokens[i]
     previous = tokens[i - 1] if i else ""
     following = tokens[i + 1] if i + 1 < len(tokens) else ""
@@ -93,13 +99,15 @@ def _attachment(
 
 
 def _is_inside_word(previous: str, following: str, language: str) -> bool:
-    """Whether a hyphen token was inside a word, or a range such as 20-30."""
+    """Return whether a hyphen belongs to the word around it, or to a range such as 20-30."""
     if language == "de":  # spaCy does not split German words at hyphens
         return previous[-1:].isdecimal() and following[:1].isdecimal()
     return any(map(str.isalnum, previous)) and any(map(str.isalnum, following))
 
 
 def _continues_word(previous: str, token: str, language: str) -> bool:
+    """Return whether a token is written without a space after the previous token, as `n't` after
+    `ca`."""
     previous = previous.lower()
     token = token.lower().replace("’", "'")
     if language == "de":
@@ -108,16 +116,21 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
         return True
     if token == "nt":
         return previous in _NEGATED
-    # "im", "she s"; an apostrophe after a space is a separate token
+    # Clitics without an apostrophe ("im"), or behind an apostrophe that is a token ("she ' s").
     return token in _BARE_CLITICS and (previous in _PRONOUNS or previous in ("'", "’"))
 
 
 def _quote(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool, bool]:
+    """Return the attachment of token i, a quotation mark or apostrophe, as `_attachment` does.
+
+    The function changes `open_quotes`: it removes the last mark if token i closes that mark, and
+    adds token i if token i opens a quotation. An apostrophe leaves the stack as it is.
+    """
     token = tokens[i]
     if open_quotes and token in _QUOTES[open_quotes[-1]]:
         open_quotes.pop()
         return _LEFT
-    if token == "'" and token not in tokens[i + 1 :]:  # no closing mark: an apostrophe
+    if token == "'" and token not in tokens[i + 1 :]:  # an apostrophe, as no mark closes it
         return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdecimal() else _LEFT
     if (
         token == "'"
@@ -125,6 +138,6 @@ def _quote(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool,
         and tokens[i - 1][-1:].lower() in ("s", "z", "x")
         and tokens[i + 1 :].count(token) % 2 == 0
     ):
-        return _LEFT  # the possessive of a plural before a quotation
+        return _LEFT  # possessive of a plural: the marks behind it form pairs without it
     open_quotes.append(token)
     return _RIGHT

@@ -1,4 +1,10 @@
-"""Build, save and load sources and tokenizers. Each kind is imported when it is first used."""
+"""Build and load the `Source` and the `Tokenizer` of a run.
+
+A `Source` tokenizes the lines of the source side, which may be text, several columns or names of
+files of vectors (`source.py`). A `Tokenizer` is a source of one text that can also detokenize; the
+target side always has a `Tokenizer`. The libraries SentencePiece and spaCy are imported when they
+are first used.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +33,10 @@ _SIMPLE = {kind.name: kind for kind in (CharacterTokenizer, SpaceTokenizer, Posi
 def build_tokenizers(
     source_lines: Iterable[str], target_lines: Iterable[str], data: DataConfig
 ) -> tuple[Source, Tokenizer]:
-    """The source and the tokenizer of the target. SentencePiece is trained on the lines: one model
-    for both sides if `joint`, else one per side. The other kinds need no training.
+    """Build the `Source` of the source side and the `Tokenizer` of the target side.
+
+    SentencePiece is trained on the lines: one model for both sides if `data.tokenizer.joint` is
+    set, or else one model per side. The other tokenizers need no training.
 
     Raises:
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
@@ -43,14 +51,14 @@ def build_tokenizers(
         source_lines = _without_column(source_lines, layout, column)
     settings = data.tokenizer
     target_name = settings.target or settings.name
-    sides = []
+    corpora = []
     if settings.name == "sentencepiece" and layout.texts:
-        sides.append(source_lines)
+        corpora.append(source_lines)
     if target_name == "sentencepiece":
-        sides.append(target_lines)
-    if settings.joint and len(sides) == 2:
-        sides = [chain(*sides)]
-    models = _train(sides, data)
+        corpora.append(target_lines)
+    if settings.joint and len(corpora) == 2:
+        corpora = [chain(*corpora)]
+    models = _train(corpora, data)
     sources: list[Source] = []
     for language in layout.texts:
         if settings.name == "sentencepiece":
@@ -69,18 +77,20 @@ def build_tokenizers(
     return SentenceSource(source) if settings.sentences else source, target
 
 
-def _train(sides: list[Iterable[str]], data: DataConfig) -> list[Tokenizer]:
-    """A SentencePiece model for each side, trained in parallel."""
-    if not sides:
+def _train(corpora: list[Iterable[str]], data: DataConfig) -> list[Tokenizer]:
+    """Train a SentencePiece model on the lines of each corpus, in parallel."""
+    if not corpora:
         return []
     from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
     settings = data.tokenizer.model_dump(include={"lowercase", "vocab_size", "model_type"})
     with ThreadPoolExecutor() as pool:  # training releases the interpreter's lock
-        return list(pool.map(partial(train_sentencepiece, **settings), sides))
+        return list(pool.map(partial(train_sentencepiece, **settings), corpora))
 
 
 def _without_column(lines: Iterable[str], layout: SourceLayout, index: int) -> Iterator[str]:
+    """Yield each line without the column at `index`. The column holds names of files, on which
+    SentencePiece must not be trained."""
     for line in lines:
         columns = layout.split(line)
         del columns[index : index + 1]
@@ -88,8 +98,11 @@ def _without_column(lines: Iterable[str], layout: SourceLayout, index: int) -> I
 
 
 def _find_vector_size(lines: Iterable[str], layout: SourceLayout) -> int:
-    """The dimension of the vectors in the first file that is named. Raises UserError: none is
-    named, or it cannot be read."""
+    """Return the dimension of the vectors in the first file that a line names.
+
+    Raises:
+        UserError: no line names a file, or the first file cannot be read.
+    """
     file = next(filter(None, layout.vector_files(lines)), None)
     if file is None:
         raise UserError("vectors: all lines are blank; each names a .npy file, or FILE.npz:KEY")
@@ -97,7 +110,7 @@ def _find_vector_size(lines: Iterable[str], layout: SourceLayout) -> int:
 
 
 def _untrained(name: str, language: str, lowercase: bool) -> Tokenizer:
-    """A tokenizer of any kind but SentencePiece's."""
+    """Build a tokenizer that needs no training, which is any but SentencePiece's."""
     if name != "spacy":
         return _SIMPLE[name](lowercase=lowercase)
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
@@ -108,17 +121,25 @@ def _untrained(name: str, language: str, lowercase: bool) -> Tokenizer:
 def load_source(
     directory: Path, side: str = "source", read: Callable[[Path], bytes] = read_regular
 ) -> Source:
-    """Load a saved source from files that `read` reads. Raises UserError: a file is missing or
-    damaged, or the kind is unknown to this version."""
+    """Load a saved `Source`.
+
+    Args:
+        directory: the folder of the saved files.
+        side: the first word of their names, `source` or `target`.
+        read: returns the bytes of a file.
+
+    Raises:
+        UserError: a file is missing or damaged, or this version does not know the kind of source.
+    """
     path = directory / f"{side}.tokenizer.json"
 
-    def make(settings: dict[str, Any]) -> Source:
+    def build(settings: dict[str, Any]) -> Source:
         match settings["name"]:
             case "several":
-                columns = [make(column) for column in settings["columns"]]
+                columns = [build(column) for column in settings["columns"]]
                 return SeveralSources(settings["languages"], columns)
             case "sentences":
-                return SentenceSource(make(settings["text"]))
+                return SentenceSource(build(settings["text"]))
             case "none":
                 return NoSource()
             case "vectors":
@@ -135,18 +156,21 @@ def load_source(
 
     saved = read_json(path, read)
     try:
-        return make(saved)
+        return build(saved)
     except UserError:
         raise
-    except Exception:  # of any values
+    except Exception:  # a damaged file may hold any values
         raise _unknown(path) from None
 
 
 def load_tokenizer(
     directory: Path, side: str, read: Callable[[Path], bytes] = read_regular
 ) -> Tokenizer:
-    """Load the saved tokenizer of a text. Raises UserError as `load_source`, or the side is not a
-    text."""
+    """Load a saved tokenizer.
+
+    Raises:
+        UserError: `load_source` raises it, or the saved source is not a `Tokenizer`.
+    """
     source = load_source(directory, side, read)
     if not isinstance(source, Tokenizer):
         raise _unknown(directory / f"{side}.tokenizer.json")
@@ -154,4 +178,5 @@ def load_tokenizer(
 
 
 def _unknown(path: Path) -> UserError:
+    """Return the error for a tokenizer file that cannot be loaded."""
     return UserError(f"{path}: not a tokenizer file of this version; prepare the data again")

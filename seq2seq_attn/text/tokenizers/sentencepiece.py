@@ -16,13 +16,15 @@ from seq2seq_attn.text.tokenizers.base import Tokenizer, join_marked
 log = logging.getLogger(__name__)
 
 _UNKNOWN = 0
-"""a model's number for unknown characters"""
-# Training fails on 100,000 brackets in a row, so runs without a space are cut to 1,024 characters.
+"""SentencePiece's id of unknown characters"""
+# Training fails on 100,000 brackets in a row, so only the first 1,024 characters of a run without
+# spaces are used.
 _OVER_LONG = re.compile(r"([^ ]{1024})[^ ]+")
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Subwords of a trained model. A run of unknown characters is one token."""
+    """Split text into the subwords of a trained model. Several unknown characters in a row are one
+    token."""
 
     name = "sentencepiece"
 
@@ -34,7 +36,7 @@ class SentencePieceTokenizer(Tokenizer):
         self._processor: Any = SentencePieceProcessor(model_proto=model)
         numbers = range(self._processor.get_piece_size())
         self.subwords: list[str] = [self._processor.id_to_piece(number) for number in numbers]
-        """the model's vocabulary"""
+        """the subwords of the model in the order of SentencePiece's ids"""
 
     def tokenize(self, text: str) -> list[str]:
         subwords: list[str] = self._processor.encode(
@@ -47,19 +49,20 @@ class SentencePieceTokenizer(Tokenizer):
         encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
         tokenized: list[list[str]] = []
         for line, numbers in zip(lines, encoded, strict=True):
-            if _UNKNOWN in numbers:  # the model has no strings for unknown characters
+            if _UNKNOWN in numbers:  # only this call returns the unknown characters
                 tokenized.append(self._processor.encode(line, out_type=str))
-            else:  # looking strings up is faster than making them
+            else:  # faster, as no new strings are made
                 tokenized.append([self.subwords[number] for number in numbers])
         return tokenized
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        # The library's decode drops tokens spelled like its specials and shows unknown tokens as "
-        # ⁇ ".
+        # SentencePiece's own decoder drops tokens that are spelled like its special tokens, and
+        # writes " ⁇ " for unknown tokens.
         return join_marked(tokens)
 
     def scores(self) -> dict[str, float]:
-        """The score of each subword of the model, without its mark for unknown characters."""
+        """Return the score of each subword. The special token for unknown characters is left
+        out."""
         scores = {}
         for number, subword in enumerate(self.subwords):
             scores[subword] = self._processor.get_score(number)
@@ -74,8 +77,8 @@ def train_sentencepiece(
     vocab_size: int = 8_000,
     model_type: str = "unigram",
 ) -> SentencePieceTokenizer:
-    """Train a model. The same lines give the same model, byte for byte. A text too small for
-    `vocab_size` gives fewer subwords.
+    """Train a SentencePiece model. Equal lines give equal models, byte for byte. A text that is too
+    small for `vocab_size` gives fewer subwords.
 
     Raises:
         UsageError: `vocab_size` is smaller than the number of distinct characters.
@@ -83,9 +86,9 @@ def train_sentencepiece(
     """
     from sentencepiece import SentencePieceTrainer
 
-    written = io.BytesIO()
-    cut = (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines)
-    normalized = filter(None, cut)
+    model_file = io.BytesIO()
+    shortened = (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines)
+    normalized = filter(None, shortened)
     first = next(normalized, None)
     if first is None:
         raise UserError("SentencePiece: all training lines are blank; add text")
@@ -98,7 +101,7 @@ def train_sentencepiece(
         "normalization_rule_name": "identity",
         "num_threads": 1,
         "max_sentence_length": 1 << 20,
-        # ids come from our own vocabulary, so the model needs no special token but the unknown one
+        # ids come from `Vocab`, so the model needs no special token but that for unknown characters
         "unk_id": _UNKNOWN,
         "bos_id": -1,
         "eos_id": -1,
@@ -107,7 +110,7 @@ def train_sentencepiece(
     }
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=chain([first], normalized), model_writer=written, **options
+            sentence_iterator=chain([first], normalized), model_writer=model_file, **options
         )
     except RuntimeError as error:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
@@ -118,7 +121,7 @@ def train_sentencepiece(
             f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} "
             f"model of that size on this text; {reason}, or use data.tokenizer.name=characters"
         ) from None
-    tokenizer = SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
+    tokenizer = SentencePieceTokenizer(model_file.getvalue(), lowercase=lowercase)
     size = len(tokenizer.subwords)
     if size < vocab_size:
         log.info(
@@ -130,8 +133,11 @@ def train_sentencepiece(
 def load_sentencepiece(
     path: Path, *, lowercase: bool, read: Callable[[Path], bytes] = read_regular
 ) -> SentencePieceTokenizer:
-    """Load a saved model from a file that `read` reads. Raises UserError: the file is missing or
-    damaged."""
+    """Load a saved model from a file. `read` returns the bytes of the file.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
     try:
         model = read(path)
         if not model:  # SentencePiece accepts an empty file and fails later
@@ -139,7 +145,7 @@ def load_sentencepiece(
         return SentencePieceTokenizer(model, lowercase=lowercase)
     except UserError:
         raise
-    except Exception as error:  # of any bytes
+    except Exception as error:  # a damaged file may hold any bytes
         raise UserError(
             f"{path}: not a readable SentencePiece model ({error}); copy or prepare it again"
         ) from None

@@ -1,4 +1,5 @@
-"""Sources whose lines have parts: several columns, or marked sentences."""
+"""Sources for lines of several columns (`SeveralSources`) and for texts with marked sentences
+(`SentenceSource`)."""
 
 import reprlib
 from collections.abc import Sequence
@@ -16,14 +17,16 @@ _ENDS = frozenset(".!?…") | _ENDS_WITHOUT_SPACE
 
 
 class SeveralSources(Source):
-    """A source for each column of a line, with `SOURCE_END` between their tokens.
+    """Tokenize each column of a line by a `Source` and write `SOURCE_END` between the tokens of two
+    columns.
 
-    A blank column has no tokens. A line whose columns are all blank has none at all.
+    A blank column has no tokens. If all columns are blank, the line has no tokens and no
+    `SOURCE_END`.
     """
 
     def __init__(self, languages: Sequence[str], sources: Sequence[Source]) -> None:
-        """Take the language of each column, and the source that reads it. Those of texts share
-        their model of SentencePiece, if any."""
+        """Store the language of each column and the `Source` that tokenizes the column. All columns
+        of text use the same SentencePiece model if they use SentencePiece."""
         self.languages = list(languages)
         self.sources = list(sources)
         self.name = sources[0].name
@@ -51,18 +54,19 @@ class SeveralSources(Source):
         return columns
 
     def segments(self, tokens: Sequence[str], max_length: int) -> list[list[str]]:
-        """If a column is too long, cut all columns into the same number of parts of equal length,
-        because there are no links that tell which parts belong together."""
+        """Split a line into segments. If a column is longer than `max_length`, every column is
+        split into the same number of slices of equal length, because no links tell which slices
+        belong together."""
         columns = self.columns(tokens)
-        number = max(len(split_tokens(column, max_length)) for column in columns)
+        num_segments = max(len(split_tokens(column, max_length)) for column in columns)
         segments = []
-        for k in range(number):
-            parts = []
+        for k in range(num_segments):
+            slices = []
             for column in columns:
-                start = k * len(column) // number
-                stop = (k + 1) * len(column) // number
-                parts.append(column[start:stop])
-            segments.append(join_columns(parts))
+                start = k * len(column) // num_segments
+                stop = (k + 1) * len(column) // num_segments
+                slices.append(column[start:stop])
+            segments.append(join_columns(slices))
         return segments
 
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
@@ -94,6 +98,8 @@ class SeveralSources(Source):
         return {"name": "several", "languages": self.languages, "columns": columns}
 
     def _split(self, line: str) -> list[str]:
+        """Return the columns of a line. Raises UserError if the line has more or fewer columns than
+        sources."""
         if not line.strip():
             return [""] * self.num_columns
         columns = line.split("\t")
@@ -107,7 +113,7 @@ class SeveralSources(Source):
 
 
 def join_columns(columns: Sequence[Sequence[str]]) -> list[str]:
-    """The tokens of a line from those of its columns."""
+    """Join the tokens of columns to a line, with `SOURCE_END` between two columns."""
     line: list[str] = []
     for column in columns:
         line += [*column, SOURCE_END]
@@ -115,12 +121,14 @@ def join_columns(columns: Sequence[Sequence[str]]) -> list[str]:
 
 
 class SentenceSource(Source):
-    """The tokens of a text, with `SOURCE_END` after each that ends a sentence: `.`, `!`, `?` and
-    the like, for attention over the sentences of a line. A dot inside a word, as in `3.5` or
-    `z.B.`, ends no sentence; spaCy keeps such words whole.
+    """Tokenize a text and add `SOURCE_END` after each token that ends a sentence, such as `.`, `!`
+    and `?`. The marks allow attention over the sentences of a line.
 
-    If a line ends with such a token, its last sentence has a mark too, so that joined lines keep
-    their boundary.
+    A dot inside a word, as in `3.5` or `z.B.`, ends no sentence: spaCy makes one token of such a
+    word.
+
+    The last sentence of a line has a mark too if it ends with such a token, so that joined lines
+    keep their boundary.
     """
 
     def __init__(self, text: Source) -> None:
@@ -140,13 +148,15 @@ class SentenceSource(Source):
 
 
 def mark_sentences(tokens: Sequence[str]) -> list[str]:
-    """The tokens with `SOURCE_END` after each sentence."""
+    """Return the tokens with `SOURCE_END` after each sentence."""
     marked = []
     has_spaces = any(SPACE in token for token in tokens)
     for token, following in zip_longest(tokens, tokens[1:], fillvalue=SPACE):
         marked.append(token)
-        end = token.lstrip(SPACE)
-        is_inside_a_word = has_spaces and end not in _ENDS_WITHOUT_SPACE and following[0].isalnum()
-        if end in _ENDS and not is_inside_a_word:
+        symbol = token.lstrip(SPACE)
+        is_inside_a_word = (
+            has_spaces and symbol not in _ENDS_WITHOUT_SPACE and following[0].isalnum()
+        )
+        if symbol in _ENDS and not is_inside_a_word:
             marked.append(SOURCE_END)
     return marked

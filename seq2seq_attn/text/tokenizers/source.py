@@ -1,15 +1,15 @@
-"""The interface of a source: it reads the lines of the source side.
+"""The interface `Source`: an object that reads the lines of the source side and tokenizes them.
 
 | a line is | implementation |
 |---|---|
-| a text | every `Tokenizer` (`base.py`): it has the defaults of this class |
+| a text | every `Tokenizer` (`base.py`), which uses the defaults of `Source` |
 | a text whose sentences are marked | `SentenceSource` (`several.py`) |
 | several columns, separated by tabs | `SeveralSources` (`several.py`) |
 | the name of a file of vectors | `VectorSource` (`vectors.py`) |
 | blank, for a language model | `NoSource` |
 
-Tokens are the units that attention is over. Where a line has several columns, the token
-`SOURCE_END` stands between them.
+Attention is over tokens. Where a line has several columns, the token `SOURCE_END` stands between
+the tokens of two columns.
 
 Shapes: S source positions without EOS, F dimension of a vector.
 """
@@ -33,35 +33,40 @@ _SENTENCE_ENDS = (*".!?…。！？", SOURCE_END)
 
 
 class Source(ABC):
-    """Reads source lines. The defaults are those of a single text."""
+    """Tokenize the lines of the source side. The default methods are for lines of one text."""
 
     name: str
     """the kind of tokens: `spacy`, `sentencepiece`, `characters`, `spaces`, `positions`, `vectors`
     or `none`"""
     num_columns: int = 1
-    """columns of a line, separated by tabs; 0 for a language model"""
+    """number of columns in a line, separated by tabs; 0 for a language model"""
     vector_sizes: Sequence[int | None] = (None,)
-    """for each encoder, the dimension of its vectors; None for text"""
+    """for each encoder, the dimension of its input vectors, or None if its input is text"""
 
     model: bytes | None = None
-    """the model of SentencePiece, if there is one"""
+    """the trained SentencePiece model, if the tokens are its subwords"""
 
     @property
     def vector_size(self) -> int | None:
-        """F, the dimension of the vectors that a column names; None: all columns are text."""
+        """Return F, the dimension of the vectors that a column names, or None if all columns are
+        text."""
         return next(filter(None, self.vector_sizes), None)
 
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of one line; none for a blank line. Raises UserError: a column is missing, or
-        names a file that cannot be read."""
+        """Return the tokens of one line. A blank line has no tokens.
+
+        Raises:
+            UserError: a column is missing, or names a file that cannot be read.
+        """
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """`tokenize` for each line; some kinds do this faster."""
+        """Return the tokens of each line. Some subclasses are faster than a call of `tokenize` per
+        line."""
         return [self.tokenize(text) for text in texts]
 
     def columns(self, tokens: Sequence[str]) -> Sequence[Sequence[str]]:
-        """The tokens of each column of a line."""
+        """Return the tokens of each column of a line."""
         return [tokens]
 
     def segments(self, tokens: Sequence[str], max_length: int) -> list[list[str]]:
@@ -69,25 +74,32 @@ class Source(ABC):
         return split_tokens(tokens, max_length)
 
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
-        """The words that links number, between spaces and tabs. Each vector is a word."""
+        """Return the words of a line, to which alignment links refer. Words stand between spaces
+        and tabs; each vector is a word."""
         return words_of(line)
 
     def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
-        """The positions of vectors among the tokens of a line, or among its ids with EOS as
-        `end`."""
+        """Return the positions of vectors in a line. `sequence` holds the tokens of the line, or
+        its ids; `end` is the item that ends a column: `SOURCE_END` among tokens, EOS among ids."""
         return range(0)
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
-        """The vectors of these tokens of a line, [S, F], 0 for tokens of text. Raises UserError:
-        the file has changed since it was tokenized; ValueError: all columns are text."""
+        """Return the vectors of the tokens of a line, [S, F]. Tokens of text have zeros.
+
+        Raises:
+            UserError: the file has changed since it was tokenized.
+            ValueError: all columns are text.
+        """
         raise ValueError("a source without vectors")
 
     def settings(self) -> dict[str, Any]:
-        """The name, and the settings that `load_source` needs."""
+        """Return the kind of source (`name`) and the arguments from which `load_source` builds the
+        object again."""
         return {"name": self.name}
 
     def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json` and the model, if any, for `load_source`."""
+        """Write `<side>.tokenizer.json`, and the SentencePiece model if there is one, for
+        `load_source`."""
         if self.model is not None:
             with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
                 temporary.write_bytes(self.model)
@@ -95,13 +107,13 @@ class Source(ABC):
 
 
 class NoSource(Source):
-    """The source of a language model: blank lines only."""
+    """Accept the blank source lines of a language model, and no other line."""
 
     name = "none"
     num_columns = 0
 
     def tokenize(self, text: str) -> list[str]:
-        """No tokens. Raises UserError for a line that is not blank."""
+        """Return no tokens. Raises UserError if the line is not blank."""
         if text.strip():
             raise UserError(
                 "the run is a language model, which reads no source; name a run that translates"
@@ -110,9 +122,12 @@ class NoSource(Source):
 
 
 def split_tokens(tokens: Sequence[str], max_length: int) -> list[list[str]]:
-    """Split tokens into segments of at most `max_length`. A segment ends after the last sentence
-    end in its second half, else before the last token there that starts a word, else at its maximum
-    length."""
+    """Split tokens into segments of at most `max_length`.
+
+    The second half of a segment is searched for its end: after the last sentence end, or else
+    before the last token that starts a word. Without either, the segment has `max_length`
+    tokens.
+    """
     segments = []
     start = 0
     while len(tokens) - start > max_length:

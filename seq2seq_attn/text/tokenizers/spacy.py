@@ -15,12 +15,9 @@ from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.vocab import SPECIALS, UNK
 
 _MIN_LINES = 32
-"""Below this many lines, reading the special cases takes longer than the cache of spans saves."""
+"""For fewer lines, reading the special cases takes longer than the cache of spans saves."""
 _MAX_CHARACTERS = 1 << 18
-"""Size of the cache of spans: some 30,000 spans, 10 MB."""
-# spaCy splits off punctuation one mark at a time and searches the rest of the span each time: 4,000
-# brackets took 2 s, a megabyte would take days. So longer runs and spans are cut out; ordinary text
-# has none. `<unk>`, which a model may have written, is one token.
+"""maximum number of characters in the cache of spans: about 30,000 spans, 10 MB"""
 _UNKNOWN = SPECIALS[UNK]
 _SEARCHES = {
     "prefix": "prefix_search",
@@ -29,13 +26,18 @@ _SEARCHES = {
     "match": "token_match",
     "url": "url_match",
 }
-"""the searches of a spaCy tokenizer; `match` and `url` find whole spans that are one token"""
+"""names of a spaCy tokenizer's regular expressions and the attributes that search for them; `match`
+and `url` recognize whole spans that are one token"""
+# Parts of a line that are tokenized apart from the rest: `<unk>`, which a model may have written and
+# which is one token, 32 punctuation marks in a row, and 1,024 characters without a space. spaCy
+# splits off one punctuation mark at a time and searches the rest of the span each time: 4,000
+# brackets took 2 s, and a megabyte would take days. Ordinary text has no such runs.
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
 
 
 def english_name(language: str) -> str:
-    """The English name of a language in lower case; the code itself of a language that spaCy does
-    not know."""
+    """Return the English name of a language in lower case, or the code of a language that spaCy
+    does not know."""
     try:
         from spacy.util import get_lang_class
 
@@ -45,14 +47,14 @@ def english_name(language: str) -> str:
 
 
 class SpacyTokenizer(Tokenizer):
-    """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well.
-    `<unk>` is one token."""
+    """Split text by the tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use
+    as well. `<unk>` is one token."""
 
     name = "spacy"
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
-        """Create the tokenizer of a language. Raises UsageError: spaCy has no tokenizer for it, or
-        the tokenizer needs a package that is not installed."""
+        """Create the tokenizer of a language. Raises UsageError if spaCy has no tokenizer for the
+        language, or if the tokenizer needs a package that is not installed."""
         import spacy
 
         super().__init__(lowercase=lowercase)
@@ -65,17 +67,17 @@ class SpacyTokenizer(Tokenizer):
                 "choose data.tokenizer.name=sentencepiece or characters"
             ) from None
         self._known: dict[str, tuple[str, ...]] = {}
-        """the tokens of spans between spaces"""
+        """the tokens of each span; a span is the text between two spaces"""
         self._known_starts: set[str] = set()
-        """the known spans in which a special case may go on"""
+        """the spans that may hold the end of a special case which begins in the span before"""
         self._edges: tuple[set[str], set[str]] | None = None
 
     def tokenize(self, text: str) -> list[str]:
-        with self._nlp.memory_zone():  # outside of one, spaCy keeps every string that it has seen
+        with self._nlp.memory_zone():  # without a zone, spaCy keeps every string in memory
             return self._tokens(normalize(text, lowercase=self.lowercase))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """`tokenize` for each line. Spans between spaces that occur repeatedly are tokenized only
+        """Return the tokens of each line. A span between spaces that occurs repeatedly is tokenized
         once."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         with self._nlp.memory_zone():
@@ -84,7 +86,9 @@ class SpacyTokenizer(Tokenizer):
             return self._by_spans(lines)
 
     def _tokens(self, line: str) -> list[str]:
-        # the tokenizer alone: calling the pipeline would reject lines above its `max_length`
+        # the tokenizer is called, because the pipeline rejects lines longer than its `max_length`
+        """Tokenize a normalized line by spaCy. The parts that `_CUT_OUT` matches are tokenized
+        separately."""
         tokenize = self._nlp.tokenizer
         cuts = [0]
         for match in _CUT_OUT.finditer(line):
@@ -99,18 +103,19 @@ class SpacyTokenizer(Tokenizer):
         return tokens
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
-        """The tokens of each line, with those of known spans from the cache."""
+        """Tokenize each line from the cache of spans. spaCy tokenizes unknown spans, and whole
+        lines where a special case may cross a space (`special_edges`)."""
         if self._edges is None:
             self._edges = special_edges(self._nlp.tokenizer)
         starts, ends = self._edges
         known = self._known
-        split = [line.split(" ") if line else [] for line in lines]
-        for span in set(chain.from_iterable(split)).difference(known):
+        spans_by_line = [line.split(" ") if line else [] for line in lines]
+        for span in set(chain.from_iterable(spans_by_line)).difference(known):
             known[span] = tuple(self._tokens(span))
             if known[span][0] in ends:
                 self._known_starts.add(span)
         tokenized = []
-        for line, spans in zip(lines, split, strict=True):
+        for line, spans in zip(lines, spans_by_line, strict=True):
             is_whole = False
             if not self._known_starts.isdisjoint(spans):
                 for left, right in pairwise(spans):
@@ -130,11 +135,13 @@ class SpacyTokenizer(Tokenizer):
 
     @property
     def has_rules(self) -> bool:
-        """False: the language has a tokenizer of another kind, such as Japanese and Thai."""
+        """Return whether spaCy's rules tokenize the language. Japanese and Thai, for example, use
+        another library."""
         return type(self._nlp.tokenizer).__module__ == "spacy.tokenizer"
 
     def special_cases(self) -> dict[str, list[str]]:
-        """The spans between spaces that have tokens of their own, and these tokens."""
+        """Return each span that spaCy tokenizes by a special case, and the tokens of the special
+        case."""
         orth = self._nlp.vocab.strings["ORTH"]
         special_cases = {}
         for span, tokens in self._nlp.tokenizer.rules.items():
@@ -143,7 +150,7 @@ class SpacyTokenizer(Tokenizer):
         return special_cases
 
     def patterns(self) -> dict[str, str | None]:
-        """The regular expressions of the searches (`_SEARCHES`)."""
+        """Return the regular expression of each search in `_SEARCHES`."""
         patterns = {}
         for name, attribute in _SEARCHES.items():
             search = getattr(self._nlp.tokenizer, attribute)
@@ -155,17 +162,20 @@ class SpacyTokenizer(Tokenizer):
 
 
 def special_edges(tokenizer: Any) -> tuple[set[str], set[str]]:
-    """The tokens with which a special case of a `spacy.tokenizer.Tokenizer` may reach a space, and
-    those with which it may go on behind one. Lines without such neighbors need no whole view.
+    """Return two sets of tokens of a `spacy.tokenizer.Tokenizer`: the tokens before a space after
+    which a special case may continue, and the tokens that may continue a special case after a
+    space.
 
     spaCy splits a line at spaces and tokenizes each span alone. Only its last step sees the whole
-    line: it searches the tokens for special cases with punctuation (":)", "d.h.", "10a.m."), across
-    spaces. A match across a space is discarded, but it hides the matches that it overlaps: ":)hm"
-    gives ":)" and "hm", but in "(so) :)hm" the search matches "):" first, and ":" and ")" stay
-    apart. So where a match across a space is possible, judged by the tokens next to the space,
-    spaCy gets the whole line: 1 of 200 lines of Multi30k.
+    line: spaCy searches the tokens for special cases with punctuation (":)", "d.h.", "10a.m."),
+    across spaces. A match across a space is discarded, but it hides the matches that it overlaps:
+    ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search matches "):" first, and ":" and ")"
+    stay apart.
+
+    So where the tokens next to a space allow a match across the space, spaCy gets the whole line.
+    That is 1 of 200 lines of Multi30k.
     """
-    # the same tokenizer without the special cases gives the tokens that are searched
+    # spaCy searches the tokens that a tokenizer without special cases returns
     searches = {name: getattr(tokenizer, name) for name in _SEARCHES.values()}
     plain = type(tokenizer)(tokenizer.vocab, **searches)
     starts = set()
@@ -175,7 +185,7 @@ def special_edges(tokenizer: Any) -> tuple[set[str], set[str]]:
         if len(searched) > 1:
             starts.update(searched[:-1])
             ends.update(searched[1:])
-            # a special case replaces the tokens that it matched, so its own tokens stand for them
+            # spans in the cache contain the tokens of the special case instead of the matched tokens
             tokens = [token.text for token in tokenizer(text)]
             ends.add(tokens[0])
             starts.add(tokens[-1])

@@ -1,9 +1,9 @@
-"""A source that is a file of vectors, such as the regions of a picture or the frames of speech
-(Huang et al. 2016).
+"""The source `vectors`: a line names a file of vectors, such as the regions of a picture or the
+frames of speech (Huang et al. 2016).
 
-Its text names the file: `picture.npy`, or `pictures.npz:KEY` for an array of an archive. The array
-is [n, F]: n vectors of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths,
-attention and alignments work as for words.
+The name is `picture.npy`, or `pictures.npz:KEY` for one array of an archive. The array is [n, F]: n
+vectors of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths, attention and
+alignments work as for words.
 """
 
 import hashlib
@@ -29,12 +29,13 @@ _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
 
 
 class VectorSource(Source):
-    """The name of a file to a token per vector. All files have vectors of the same size."""
+    """Tokenize the name of a file into one token per vector of the file. The vectors of all files
+    have the same size."""
 
     name = "vectors"
 
     def __init__(self, size: int) -> None:
-        """`size`: F, the dimension of a vector. Raises ValueError unless it is from 1 to
+        """Set F, the dimension of a vector, to `size`. Raises ValueError unless `size` is from 1 to
         `MAX_SIZE`."""
         if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
             raise ValueError(f"vectors of {size!r} numbers")
@@ -42,8 +43,12 @@ class VectorSource(Source):
         self.vector_sizes = [size]
 
     def tokenize(self, text: str) -> list[str]:
-        """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the
-        file cannot be read, or its vectors have another size."""
+        """Return the tokens `[1]` to `[n]` for the n vectors of the file. A blank line has no
+        tokens.
+
+        Raises:
+            UserError: the file cannot be read, or its vectors do not have `size` numbers.
+        """
         file = text.strip()
         if not file:
             return []
@@ -76,15 +81,20 @@ class VectorSource(Source):
 
 
 def place_vectors(vectors: FloatArray, positions: range, length: int) -> FloatArray:
-    """The vectors at their positions in a line of `length` tokens, [S, F]; 0 at other tokens."""
+    """Return an array [S, F] that has the vectors at `positions` and zeros elsewhere. S is
+    `length`, the number of tokens of the line."""
     rows = np.zeros((length, vectors.shape[1]), dtype=np.float32)
     rows[positions.start : positions.stop] = vectors
     return rows
 
 
 def read_vectors(file: str) -> FloatArray:
-    """The vectors of a file, [n, F]. Nothing is unpickled. Raises UserError: the file is missing or
-    is not an array of that shape, or a number is not finite."""
+    """Read the vectors of a file, [n, F]. Nothing is unpickled.
+
+    Raises:
+        UserError: the file is missing, holds no array of shape [n, F], or holds a number that is
+            not finite.
+    """
     path, key = _split(file)
     if key is None and path.endswith(".npz"):
         raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
@@ -97,7 +107,7 @@ def read_vectors(file: str) -> FloatArray:
         raise UserError(
             f"{file}: the archive {path} has no array {key!r}; name one that it has"
         ) from None
-    except Exception as error:  # a header may ask for any size, syntax or compression
+    except Exception as error:  # numpy and zipfile raise many kinds of errors for damaged files
         raise _unreadable(file, error) from None
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
         shape = " x ".join(map(str, array.shape))
@@ -118,15 +128,19 @@ def read_vectors(file: str) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _archive(path: str, modified_at: int, size: int) -> zipfile.ZipFile:
-    """An open archive, because reading the list of 20,000 arrays for each of them would take
-    minutes. The other arguments tell a file that has changed."""
+    """Open an archive and keep it open for the next calls, because reading the list of 20,000
+    arrays before each array would take minutes.
+
+    The arguments `modified_at` and `size` are part of the cache's key, so a changed archive is
+    opened again.
+    """
     open_regular(Path(path)).close()  # raises an error for a pipe, whose reading might never end
     return zipfile.ZipFile(path)
 
 
 def real_name(file: str) -> str:
-    """The name of a file under its real path, which is the same however the name is spelled; blank
-    for a blank one."""
+    """Return the name with the real path of the file, which is equal for all spellings of a path. A
+    blank name gives an empty string."""
     if not file.strip():
         return ""
     path, key = _split(file.strip())
@@ -135,12 +149,14 @@ def real_name(file: str) -> str:
 
 
 def _split(file: str) -> tuple[str, str | None]:
-    """The path and, of an array in an archive, its key."""
+    """Split a name into the path and the key of an array. The key is None unless the path is an
+    archive."""
     match = _IN_ARCHIVE.fullmatch(file)
     return (match[1], match[2]) if match else (file, None)
 
 
 def _unreadable(file: str, error: Exception) -> UserError:
+    """Return the error for a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return UserError(
             f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY"
@@ -149,8 +165,12 @@ def _unreadable(file: str, error: Exception) -> UserError:
 
 
 def hash_vectors(files: Iterable[str]) -> str:
-    """The SHA-256 of what these files hold, in this order; each archive is read once. Raises
-    UserError: a file cannot be read."""
+    """Return one SHA-256 over the contents of the files, in the order of `files`. Each archive is
+    read once.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
     digests = {"": ""}
     total = hashlib.sha256()
     for file in files:

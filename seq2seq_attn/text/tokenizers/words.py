@@ -1,5 +1,5 @@
-"""Words for reports and attention analysis, whatever the model's tokenizer is: spaCy's tokens, or
-characters where the language does not separate words."""
+"""Split lines into words for reports and attention analysis, independently of the model's
+tokenizer. Words are spaCy's tokens, or characters in languages without spaces between words."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def split_words(language: str, lines: Sequence[str]) -> list[list[str]]:
-    """The words of each line, by spaCy's tokenizer of the language or its multi-language tokenizer
-    (`xx`)."""
+    """Return the words of each line, split by spaCy's tokenizer of the language, or by spaCy's
+    multi-language tokenizer (`xx`) if the language has none."""
     if not separates_words(language):
         return [list(normalize(line).replace(" ", "")) for line in lines]
     return _spacy(spacy_language(language)).tokenize_many(lines)
 
 
 def words_name(language: str) -> str:
-    """The name of what counts as words, for reports: `spacy.blank:de:3.8.0` or `characters`."""
+    """Return the name of the word tokenizer for reports: `spacy.blank:de:3.8.0` or `characters`."""
     return (
         f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
         if separates_words(language)
@@ -35,26 +35,28 @@ def words_name(language: str) -> str:
 
 
 def breaks_words(language: str, lines: Sequence[str]) -> float:
-    """The share of lines that get a new space where they are tokenized and detokenized again. The
-    rules of `detokenize.py` do not fit such a text, for example in Chinese, which has no spaces
-    between words."""
+    """Return the fraction of lines in which tokenization and detokenization insert a space. A high
+    fraction means that the rules of `detokenize.py` do not fit the text, for example Chinese, which
+    has no spaces between words."""
     tokenizer = _spacy(spacy_language(language))
-    again = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
-    broken = [
+    detokenized = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
+    is_broken = [
         not _spaces(new) <= _spaces(one_line(normalize(line)))
-        for new, line in zip(again, lines, strict=True)
+        for new, line in zip(detokenized, lines, strict=True)
     ]
-    return sum(broken) / max(1, len(broken))
+    return sum(is_broken) / max(1, len(is_broken))
 
 
 def _spaces(line: str) -> set[int]:
-    """The number of other characters before each space."""
+    """Return, for each space of a line and for its end, the number of characters before it that are
+    not spaces."""
     return {*accumulate(map(len, line.split(" ")))}
 
 
 @lru_cache(maxsize=16)
 def spacy_language(language: str) -> str:
-    """The language's code if `spacy.blank` has a tokenizer for it, else `xx` (multi-language)."""
+    """Return the language's code if `spacy.blank` has a tokenizer for the language, or else `xx`
+    (multi-language)."""
     try:
         _spacy(short_code(language))
     except UsageError:
@@ -64,6 +66,7 @@ def spacy_language(language: str) -> str:
 
 @lru_cache(maxsize=16)
 def _spacy(code: str) -> SpacyTokenizer:
+    """Create the spaCy tokenizer of a language, once per language."""
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
     return SpacyTokenizer(code)
