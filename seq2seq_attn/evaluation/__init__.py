@@ -1,1 +1,1 @@
-"""Evaluation: strings and runs in, score objects out."""
+"""Evaluation: translate test sets with trained runs, and score the translations."""

@@ -1,10 +1,13 @@
-"""Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references,
-against gold links.
+"""Analysis of attention weights, which forced decoding of sentence pairs computes.
 
-Forced decoding gives the same weights whichever search produced the hypotheses. It uses the
-tokenizer's split of a text, which may differ from the tokens that the model wrote. Coverage and
-alignment are of words, so that models with different tokenizers can be compared: of spaCy's words,
-or of the tokens that gold links are numbered in. Entropy is of the model's own tokens.
+The hypotheses are decoded for the entropy and the coverage of attention. The references are decoded
+to compare attention with gold links, which are word alignments of source and reference.
+
+Forced decoding gives the same attention weights whichever search produced the hypotheses. It
+tokenizes a hypothesis anew, so the tokens may differ from the tokens that the model wrote. Entropy
+is computed between the model's tokens. Coverage is computed between spaCy's words, and alignment
+between the tokens that gold links are numbered in: so models with different tokenizers can be
+compared.
 
 Shapes: T target positions, S source positions.
 """
@@ -41,8 +44,11 @@ def analyze_attention(
     *,
     batch_size: int | None = None,
 ) -> AttentionStatistics:
-    """Analyze the translations of a set: from the texts alone, or with a translator from its
-    attention too, if it has attention over source positions."""
+    """Analyze a system's hypotheses for a test set.
+
+    Missing and excess words are counted in the texts. Attention is analyzed as well if `translator`
+    is given and its model has attention over source positions.
+    """
     words = split_words(languages.target, hypotheses)
     reference_words = split_words(languages.target, test_set.references)
     overlaps = [overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)]
@@ -67,12 +73,17 @@ def _with_words(
     target_words: Sequence[Sequence[str]],
     source: Source,
 ) -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
-    """Each pair with its source and target words; a vector is a word."""
+    """Yield each decoded pair with the words of its source line and the words of its target.
+
+    `source` is the tokenizer of source lines. spaCy cannot split a line that names vectors, so that
+    tokenizer splits it; each vector counts as a word.
+    """
     lines_words = split_words(languages.source, test_set.source)
     rows = zip(decoded, test_set.source, lines_words, target_words, strict=True)
     for pair, line, words, target in rows:
         tokens = pair.source_tokens[:-1]
-        if source.vector_positions(tokens):
+        has_vectors = len(source.vector_positions(tokens)) > 0
+        if has_vectors:
             words = source.words(line, tokens)
         yield pair, words, target
 
@@ -85,13 +96,15 @@ def decode_gold(
     *,
     batch_size: int | None = None,
 ) -> GoldPairs:
-    """The weights of a model on given pairs, and their gold links (`test_sets.caption_links`), pair
-    by pair.
+    """Return a model's attention weights between words for each sentence pair, with its gold links.
+
+    Args:
+        gold: The gold links and their words, from `test_sets.caption_links`.
 
     Raises:
-        UsageError: lists of different lengths.
-        UserError: a malformed link.
-        ValueError: a model without attention over source positions.
+        UsageError: The lists have different lengths.
+        UserError: A link is malformed.
+        ValueError: The model has no attention over source positions.
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
@@ -103,23 +116,34 @@ def decode_gold(
 def word_weights(
     pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
 ) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]]:
-    """The attention of pairs between tokens, [T, S], and between the source and target words that
-    stand beside each, [T, S] too. Warns at the end of pairs whose tokens are not those words; their
-    weights between words are 0. Raises ValueError: a pair without attention over source
-    positions."""
+    """Yield the attention weights of each pair between tokens, and the weights between words.
+
+    Where tokens and words are not splits of the same text, the weights between words are 0. A
+    warning at the end counts these pairs.
+
+    Args:
+        pairs: Each decoded pair with its source words and its target words.
+
+    Yields:
+        weights [T, S] between target tokens and source tokens, and weights [T, S] between target
+        words and source words.
+
+    Raises:
+        ValueError: A pair has no attention over source positions.
+    """
     num_pairs = 0
     errors = []
-    for pair, left, right in pairs:
+    for pair, source_words, target_words in pairs:
         if pair.attention is None:
             raise ValueError("this model's attention has no source positions")
         num_pairs += 1
         try:
             weights_TS = words_from_tokens(
-                pair.attention, pair.source_tokens[:-1], pair.tokens, left, right
+                pair.attention, pair.source_tokens[:-1], pair.tokens, source_words, target_words
             )
         except ValueError as error:
             errors.append(error)
-            weights_TS = np.zeros((len(right), len(left)))
+            weights_TS = np.zeros((len(target_words), len(source_words)))
         yield pair.attention, weights_TS
     if errors:
         about = "the attention of %d of %d lines counts as zero; the first: %s"

@@ -1,7 +1,7 @@
-"""Arms, and the names of runs and arms: what the user called them, or the settings that tell them
-apart.
+"""Group runs into arms, and name runs and arms.
 
-Runs that differ in their seed alone are one arm. A run without such siblings is an arm of one seed.
+An arm is a group of runs that differ only in their seed. A single run is an arm with one seed. A
+name is the directory's name if the user chose it, otherwise the settings in which runs differ.
 """
 
 import json
@@ -31,53 +31,63 @@ _NOT_TRAINED = {
     "train.checkpoint_every_updates",
     "train.validation.num_samples",
 }
-"""settings that decide where and how a run was computed, or what it is called, but not what is
-trained"""
+"""Settings that do not change what is trained: they name a run, or say where and how to compute."""
 _DATED = re.compile(r"\d{4}-\d\d-\d\d-")
-"""The beginning of a directory name that `train` chose, not the user."""
+"""Pattern of the date that begins a directory name chosen by `train`."""
 _MAX_SETTINGS = 3
-"""A name made of more settings says less than the directory's name."""
+"""The most settings in a name; with more settings, the directory's name says more."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """Runs that count as one."""
+    """A group of runs that differ only in their seed, scored by their mean."""
 
     name: str
     runs: tuple[int, ...]
-    """their indices among all runs"""
+    """the indices of the arm's runs among all runs"""
     seeds: tuple[int, ...]
 
 
 def find_arms(
     names: Sequence[str], configs: Sequence[Config], texts: Sequence[str | None] = ()
 ) -> list[Arm]:
-    """The runs grouped by configuration and by the hash of their training text, if `texts` has
-    them, in the order of their first runs. A run that repeats another's seed adds nothing to the
-    spread over seeds: it begins an arm of its own."""
+    """Group runs into arms by configuration and training text.
+
+    The arms are in the order of their first runs. A run with the configuration and the seed of an
+    earlier run begins another arm, because it adds nothing to the spread over seeds.
+
+    Args:
+        names: The name of each run.
+        texts: The hash of each run's training text. If empty, configurations alone decide.
+    """
     groups: dict[tuple[str, int], list[int]] = {}
     times_seen: Counter[tuple[str, int]] = Counter()
-    for run, config in enumerate(configs):
-        text = texts[run] if texts else None
+    for index, config in enumerate(configs):
+        text = texts[index] if texts else None
         identity = json.dumps([trained_settings(config), text], sort_keys=True)
         repetition = times_seen[identity, config.seed]
         times_seen[identity, config.seed] += 1
-        groups.setdefault((identity, repetition), []).append(run)
+        groups.setdefault((identity, repetition), []).append(index)
     members = list(groups.values())
     arm_names = names if len(members) == len(names) else _arm_names(members, names, configs)
     arms = []
     for name, runs in zip(arm_names, members, strict=True):
-        seeds = tuple(configs[run].seed for run in runs)
+        seeds = tuple(configs[index].seed for index in runs)
         arms.append(Arm(visible(name), tuple(runs), seeds))
     return arms
 
 
 def named_arms(arms: Sequence[str]) -> list[Arm]:
-    """The runs grouped by the name of the arm that each belongs to; the seeds of an arm count as 1,
-    2, ..."""
+    """Group runs into arms by name.
+
+    The seeds of the runs are unknown, so the seeds of an arm are numbered 1, 2, ...
+
+    Args:
+        arms: For each run, the name of its arm.
+    """
     members: dict[str, list[int]] = {}
-    for run, name in enumerate(arms):
-        members.setdefault(name, []).append(run)
+    for index, name in enumerate(arms):
+        members.setdefault(name, []).append(index)
     return [
         Arm(name, tuple(runs), tuple(range(1, len(runs) + 1))) for name, runs in members.items()
     ]
@@ -86,9 +96,16 @@ def named_arms(arms: Sequence[str]) -> list[Arm]:
 def _arm_names(
     members: Sequence[Sequence[int]], names: Sequence[str], configs: Sequence[Config]
 ) -> list[str]:
-    """By the first of these that tells all arms apart: the directories' names without their seeds,
-    unless `train` named them; what differs between the configurations; the configurations' names;
-    the first runs' names."""
+    """Return a distinct name for each arm.
+
+    The choices, tried in this order, are the directories' names without the seed, the settings that
+    differ between arms, and the configurations' names. If `train` named a directory, directories'
+    names come last. If no choice tells all arms apart, each arm takes the name of its first run.
+
+    Args:
+        members: The indices of each arm's runs.
+        names: The name of each run.
+    """
     without_seed = []
     for name, config in zip(names, configs, strict=True):
         stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){config.seed}$", "", name)
@@ -106,11 +123,13 @@ def _arm_names(
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
-    """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the
-    same."""
+    """Return the name that the runs of each arm share.
+
+    Return None if the runs of an arm have different names, or if two arms have the same name.
+    """
     shared: list[str] = []
     for runs in members:
-        arm_names = {names[run] for run in runs}
+        arm_names = {names[index] for index in runs}
         if len(arm_names) > 1:
             return None
         shared += arm_names
@@ -118,8 +137,14 @@ def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]
 
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
-    """A name for each run: its directory's, or, where `train` named the directories, what differs
-    between the runs. Raises UsageError: the same run twice."""
+    """Return a name for each run.
+
+    The name is the directory's name. Where `train` named all directories, it consists of the
+    settings in which the runs differ.
+
+    Raises:
+        UsageError: A run is named twice.
+    """
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
@@ -132,18 +157,21 @@ def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
 
 
 def _is_dated(name: str) -> bool:
-    """Whether `train` named a directory: by date, configuration and seed."""
+    """Tell whether `train` named a directory, by date, configuration and seed."""
     return _DATED.match(Path(name).name) is not None
 
 
 def trained_settings(config: Config) -> dict[str, Any]:
-    """The settings that decide what is trained, without the seed; dotted key to value."""
+    """Return the settings that decide what is trained, without the seed, by dotted key."""
     return {key: value for key, value in config.flat().items() if key not in _NOT_TRAINED}
 
 
 def differences(configs: Sequence[Config]) -> list[str] | None:
-    """For each configuration the few settings that tell it from the others, `attention=bilinear`.
-    None: some are alike, or they differ in too many settings for a name."""
+    """Name each configuration by the settings in which the configurations differ.
+
+    A name is, for example, `attention=bilinear`. Return None if two configurations are alike, or if
+    they differ in too many settings for a name.
+    """
     settings = []
     for config in configs:
         texts = {}
@@ -152,7 +180,7 @@ def differences(configs: Sequence[Config]) -> list[str] | None:
         settings.append(texts)
     keys = dict.fromkeys(chain.from_iterable(settings))
     varied = [key for key in keys if len({texts.get(key) for texts in settings}) > 1]
-    # The options of different variants follow from the variants.
+    # Different variants have different options anyway, so the variant's name says enough.
     variants = [key.removesuffix("name") for key in varied if key.endswith(".name")]
     options = tuple(f"{variant}options." for variant in variants)
     without_options = [key for key in varied if not key.startswith(options)]
@@ -160,7 +188,11 @@ def differences(configs: Sequence[Config]) -> list[str] | None:
 
 
 def _name_by(keys: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str] | None:
-    """Names made of these settings; None: they do not tell all apart, or are too many."""
+    """Name each configuration by the values of `keys`.
+
+    Return None if two names are equal, if a name is empty, or if there are more than
+    `_MAX_SETTINGS` keys.
+    """
     if len(keys) > _MAX_SETTINGS:
         return None
     labels = _labels(keys)
@@ -171,7 +203,10 @@ def _name_by(keys: Sequence[str], settings: Sequence[dict[str, str]]) -> list[st
 
 
 def _labels(keys: Sequence[str]) -> dict[str, str]:
-    """`attention` for `model.attention.name`; the key itself if that is not clear."""
+    """Shorten each key: `attention` for `model.attention.name`.
+
+    A key whose short form is not unique stays as it is.
+    """
     labels = {key: re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", key) for key in keys}
     counts = Counter(labels.values())
     return {key: label if counts[label] == 1 else key for key, label in labels.items()}

@@ -1,5 +1,9 @@
-"""The scores of several arms on one test set: overall, by length, and against the first one, which
-is the baseline of every paired test."""
+"""Classes for the scores of several arms on one test set, overall and by length.
+
+An arm is a group of runs that differ only in their seed; its score is the mean of their scores. The
+first arm is the baseline of every paired test. A bucket holds the sentence pairs of a range of
+lengths.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +22,31 @@ from seq2seq_attn.metrics.table import METRICS
 
 @dataclass(frozen=True)
 class ArmScore:
-    """One arm under one metric on some sentence pairs, and against the first arm unless it is the
-    first."""
+    """The score of one arm under one metric on some sentence pairs.
+
+    The comparisons with the first arm are None for the first arm.
+    """
 
     values: Sequence[float]
     """the corpus score of each seed"""
     interval: Interval
-    """the mean over the seeds with its bootstrap interval over sentences"""
+    """the mean over the seeds, with its bootstrap interval over sentences"""
     bootstrap: BootstrapTest | None = None
     randomization: PairedTest | None = None
-    """between two runs only: with several seeds there is no one run to swap sentences with"""
+    """The test swaps the sentences of two runs, so it is None where an arm has several runs."""
     retention: Interval | None = None
-    """this arm's mean / the first arm's; None for the first arm, for error rates, and where that
-    mean is 0"""
+    """The mean of this arm divided by the mean of the first arm. It is None for the first arm, for
+    error rates, and where the first arm's mean is 0."""
     is_too_short: bool = False
-    """whether the metric says little: BLEU, where few references have four tokens"""
+    """whether the metric is BLEU and few references have four tokens, so that BLEU says little"""
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation over seeds, of a sample (n - 1); None with one seed."""
+        """Return the sample standard deviation over seeds (divisor n - 1), or None for one seed."""
         return stdev(self.values) if len(self.values) > 1 else None
 
     def seed_values(self) -> dict[str, Any]:
-        """The spread over seeds as plain values, for JSON."""
+        """Return the mean and the spread over seeds as plain values, for JSON."""
         return {
             "mean": self.interval.value,
             "standard_deviation": self.deviation,
@@ -50,7 +56,7 @@ class ArmScore:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return the score and the comparisons as plain values, for JSON."""
         values: dict[str, Any] = {
             "score": self.interval.value,
             "low": self.interval.low,
@@ -69,24 +75,25 @@ class ArmScore:
 
 @dataclass(frozen=True)
 class BucketScores:
-    """The sentence pairs of one length, or all of a set: each metric's scores, in the order of the
-    arms, and in that of the runs, each as an arm of its own."""
+    """The scores of all arms and runs on the sentence pairs of one bucket, or on a whole set."""
 
     bucket: Bucket
     scores: dict[str, list[ArmScore]]
+    """for each metric, the score of each arm"""
     run_scores: dict[str, list[ArmScore]]
+    """for each metric, the score of each run, as an arm with one seed"""
     attention: Sequence[AttentionScore] = ()
-    """one for each run; empty: not analyzed"""
+    """the attention statistics of each run; empty if attention was not analyzed"""
 
     @property
     def is_too_short(self) -> bool:
-        """Whether a metric says little, because few references have four tokens."""
+        """Tell whether a metric says little, because few references have four tokens."""
         return any(scores[0].is_too_short for scores in self.scores.values())
 
 
 @dataclass(frozen=True)
 class SetScores:
-    """One test set: the scores of each metric, overall and by length."""
+    """The scores of all arms and runs on one test set, overall and by length."""
 
     name: str
     runs: list[str]
@@ -99,37 +106,39 @@ class SetScores:
     signatures: dict[str, str]
     """the signature of each metric"""
     details: dict[str, list[str]]
-    """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
+    """for each metric, sacreBLEU's details of each run: precisions, brevity penalty, lengths"""
     unit: str = "source tokens"
     """the unit of lengths"""
     num_concatenated: int = 1
     """number of pairs of the corpus that are concatenated into each pair"""
     counts: Sequence[LineCounts] = ()
-    """one for each run; empty: no model translated"""
+    """the counts of each run; empty if the translations were not made by a model"""
 
     @property
     def num_pairs(self) -> int:
-        """The number of sentence pairs."""
+        """Return the number of sentence pairs."""
         return len(self.whole.bucket)
 
     @property
     def is_grouped(self) -> bool:
-        """Whether an arm has several runs."""
+        """Tell whether an arm has several runs."""
         return len(self.arms) < len(self.runs)
 
     @property
     def has_thin_bucket(self) -> bool:
-        """Whether a bucket has too few pairs for its score to be trusted."""
+        """Tell whether a bucket has too few pairs for its score to be trusted."""
         return any(row.bucket.is_thin for row in self.buckets)
 
     @property
     def bucket_metrics(self) -> list[str]:
-        """The metrics that buckets are scored by, the one to show where there is room for one
-        first."""
+        """Return the metrics that buckets are scored by.
+
+        The first metric is shown where there is room for one metric only.
+        """
         return metrics_by_length(self.whole.scores)
 
     def ungrouped(self) -> SetScores:
-        """The same scores with each run as an arm of its own."""
+        """Return a copy of these scores in which each run is an arm with one seed."""
         return replace(
             self,
             arms=named_arms(self.runs),
@@ -138,14 +147,16 @@ class SetScores:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; `groups` are the arms, where there are fewer of them than
-        runs."""
+        """Return the scores as plain values, for JSON.
+
+        Each run is listed. If an arm has several runs, `groups` lists the arms.
+        """
         measures = self._measures(self.whole)
         for measure in measures:
             name = measure["name"]
             measure["signature"] = self.signatures[name]
-            for run, details in zip(measure["runs"], self.details[name], strict=True):
-                run["details"] = details
+            for run_values, details in zip(measure["runs"], self.details[name], strict=True):
+                run_values["details"] = details
         values: dict[str, Any] = {
             "name": self.name,
             "num_pairs": self.num_pairs,
@@ -190,5 +201,5 @@ class SetScores:
 
 
 def metrics_by_length(metrics: Iterable[str]) -> list[str]:
-    """The metrics that buckets are scored by; all metrics, if none of them is meant for buckets."""
+    """Return the metrics that are meant for buckets, or all metrics if none is."""
     return [name for name in metrics if METRICS[name].is_scored_by_length] or list(metrics)

@@ -1,5 +1,10 @@
-"""Score the translations of several sets: lengths, buckets that all systems share, and the sets
-pooled."""
+"""Score the translations of several test sets by several systems.
+
+A system is a run or an ensemble that translates. An arm is a group of runs that differ only in
+their seed. A set is a test set: source lines with references. Its sentence pairs are divided by
+length into buckets, which all systems share. Sets are pooled when all their sentence pairs are
+scored as one set; runs are pooled into an arm when their mean is scored.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,24 +55,24 @@ POOLED_WITH_OTHERS = "all sets"
 
 @dataclass(frozen=True)
 class Settings:
-    """How scores are cut by length and resampled, for any number of systems."""
+    """The metrics, the division into buckets of length, and the resampling, for all systems."""
 
     by_length: str | None = None
-    """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six
-    quantiles for other text"""
+    """The first length of each bucket but the shortest (`9,12,15`), or `quantiles:N`. By default
+    Multi30k has fixed buckets, and other text six quantiles."""
     length_of: LengthOf = "source"
     metrics: tuple[str, ...] = ()
-    """none: `DEFAULT_METRICS`, after the metric of the runs' validation"""
+    """If empty, `DEFAULT_METRICS`. `evaluate` puts the metric of the runs' validation first."""
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
-    """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin
-    buckets are marked"""
+    """A bucket of fewer sentence pairs is joined to its smaller neighbor. With 0, no bucket is
+    joined, and thin buckets are marked."""
     length_in: LengthIn = "tokens"
-    """the unit of length; tokens are spaCy's, whatever tokenizes a run"""
+    """The unit of length. Tokens are spaCy's, whichever tokenizer a run has."""
 
     @property
     def unit(self) -> str:
-        """The unit of length in words, `source tokens`."""
+        """Return the unit of length as a phrase, for example `source tokens`."""
         return f"{self.length_of} {self.length_in}"
 
 
@@ -76,13 +81,12 @@ DEFAULT_SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of several sets, each by itself and pooled, and how their lengths were counted and
-    cut."""
+    """The scores of each set and of the pooled sets, with the lengths and edges of the buckets."""
 
     sets: list[SetScores]
-    """each set, then the pooled ones"""
+    """the scores of each set, then of the pooled sets"""
     lengths: list[IntArray]
-    """the length of each sentence pair of each of `sets`"""
+    """for each element of `sets`, the length of each sentence pair"""
     length_tokenizer: str
     edges: Mapping[int, tuple[int, ...]]
     """the bucket edges for each number of concatenated pairs"""
@@ -90,8 +94,10 @@ class Scored:
     languages: Languages
 
     def length_values(self) -> dict[str, Any]:
-        """How length was counted and cut, for JSON; `edges` are those of the first number of
-        concatenated pairs."""
+        """Return how lengths were counted and divided into buckets, as plain values for JSON.
+
+        `edges_by_num_concatenated` has all edges. `edges` repeats its first entry.
+        """
         by_number = [
             {"num_concatenated": number, "edges": list(edges)}
             for number, edges in self.edges.items()
@@ -115,17 +121,21 @@ def score_sets(
     arms: Sequence[Arm] = (),
     analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
-    """Score the translations (system -> those of each set; the first system is the baseline), set
-    by set and pooled, by the same buckets. Sets of different numbers of concatenated pairs have
-    buckets of their own and are not pooled.
+    """Score the translations of each set, and of all sets pooled.
+
+    All sets share the edges of the buckets. Sets whose pairs are concatenated from different
+    numbers of pairs are the exception: they have different edges, and they are not pooled.
 
     Args:
-        arms: the systems grouped; empty: each is an arm of its own.
-        analyses: the attention of each system on each set; empty: not analyzed.
+        translations: For each system, its translations of each set. The first system is the
+            baseline.
+        arms: The systems grouped into arms. If empty, each system is an arm.
+        analyses: For each system, the attention statistics of each set. If empty, attention is not
+            scored.
 
     Raises:
         UsageError: `by_length` is not a list of bucket edges.
-        UserError: another number of translations than of references.
+        UserError: A set has a different number of translations than of references.
     """
     language = languages.source if settings.length_of == "source" else languages.target
     if not separates_words(language):
@@ -158,7 +168,7 @@ def score_sets(
 
 
 class _Scorer(NamedTuple):
-    """What the scores of all sets have in common."""
+    """Scores sets under the same settings and arms."""
 
     settings: Settings
     target_language: str
@@ -171,7 +181,7 @@ class _Scorer(NamedTuple):
         buckets: Sequence[Bucket],
         attention: Sequence[AttentionStatistics],
     ) -> SetScores:
-        """Score the translations of one set by each system, as a whole and by length."""
+        """Score each system's translations of one set, overall and by length."""
         statistics: dict[str, list[CorpusStatistics]] = {}
         for metric in self.settings.metrics or DEFAULT_METRICS:
             measure = Measure(
@@ -202,25 +212,32 @@ class _Scorer(NamedTuple):
         statistics: Mapping[str, Sequence[CorpusStatistics]],
         attention: Sequence[AttentionStatistics],
     ) -> BucketScores:
-        """Score each run and each arm on the sentence pairs of a bucket."""
+        """Score each run and each arm on the sentence pairs of a bucket.
+
+        Args:
+            statistics: For each metric, the statistics of each run.
+            attention: The attention statistics of each run.
+        """
         resampling = self.settings.resampling
         scores = {}
         run_scores = {}
         for metric, run_statistics in statistics.items():
             subsets = [run.subset(bucket.indices) for run in run_statistics]
-            runs = bootstrap(subsets, resampling)
-            run_scores[metric] = score_arms(runs, resampling)
+            samples = bootstrap(subsets, resampling)
+            run_scores[metric] = score_arms(samples, resampling)
             scores[metric] = run_scores[metric]
-            if len(self.arms) < len(runs):
-                pooled = [pool([runs[run] for run in arm.runs]) for arm in self.arms]
+            if len(self.arms) < len(samples):
+                pooled = [pool([samples[index] for index in arm.runs]) for arm in self.arms]
                 scores[metric] = score_arms(pooled, resampling)
-        analyzed = [run.subset(bucket.indices).score() for run in attention]
-        return BucketScores(bucket, scores, run_scores, analyzed)
+        attention_scores = [run.subset(bucket.indices).score() for run in attention]
+        return BucketScores(bucket, scores, run_scores, attention_scores)
 
 
 def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
-    """The score of each arm with its spread and interval; for all arms but the first also the
-    paired tests against the first."""
+    """Return the score of each arm with its interval, and its paired tests against the first arm.
+
+    The first arm has no tests.
+    """
     baseline = arms[0]
     scores = []
     for arm in arms:
@@ -241,14 +258,14 @@ def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list
 
 
 def flatten(lists: Iterable[Iterable[ItemT]]) -> list[ItemT]:
-    """The items of all lists in one list."""
+    """Return the items of all lists in one list."""
     return [item for items in lists for item in items]
 
 
 def _count_lengths(
     sets: Sequence[EvaluationSet], language: str, settings: Settings
 ) -> tuple[list[IntArray], str]:
-    """The lengths of each set's sentences, and the name of the tokenizer that counts them."""
+    """Return the lengths of each set's sentences, and the name of the tokenizer that counts."""
     split: Callable[[list[str]], list[list[str]]] = partial(split_words, language)
     name = words_name(language)
     if settings.length_in == "characters":
@@ -264,9 +281,12 @@ def _count_lengths(
 def _choose_edges(
     settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
+    """Return the first length of each bucket but the shortest."""
     if settings.by_length is not None:
-        edges = parse_edges(settings.by_length)
-        return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
+        edges_or_count = parse_edges(settings.by_length)
+        if isinstance(edges_or_count, int):
+            return quantile_edges(lengths, edges_or_count)
+        return edges_or_count
     is_multi30k = languages.corpus == "multi30k" and languages.source == "de"
     if is_multi30k and settings.unit == "source tokens" and num_concatenated == 1:
         return MULTI30K_EDGES
@@ -274,20 +294,27 @@ def _choose_edges(
 
 
 def _merge_translations(sets: Sequence[SetTranslations]) -> SetTranslations:
-    """The lines and counts of several sets as one."""
+    """Return one system's translations of several sets as the translations of one set.
+
+    The counts of the sets are summed.
+    """
     counts = zip(*(output.counts for output in sets), strict=True)
     lines = flatten(output.lines for output in sets)
     return SetTranslations(lines, LineCounts(*map(sum, counts)))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
+    """Return several sets as one set.
+
+    Its name says "all test sets", unless the training or validation pairs are among the sets.
+    """
     if len(sets) == 1:
         return sets[0]
     number = sets[0].num_concatenated
-    held_out = {concatenated_name(name, number) for name in ("train", "valid")}
-    has_others = any(test_set.name in held_out for test_set in sets)
+    not_test_names = {concatenated_name(name, number) for name in ("train", "valid")}
+    are_test_sets = all(test_set.name not in not_test_names for test_set in sets)
     return EvaluationSet(
-        concatenated_name(POOLED_WITH_OTHERS if has_others else POOLED, number),
+        concatenated_name(POOLED if are_test_sets else POOLED_WITH_OTHERS, number),
         flatten(test_set.source for test_set in sets),
         flatten(test_set.references for test_set in sets),
         num_concatenated=number,

@@ -1,5 +1,7 @@
-"""Systems under evaluation: a single run or an ensemble of runs, with the validations of their
-training."""
+"""Systems under evaluation.
+
+A system is a single run, or an ensemble of runs that translate together.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,10 +20,10 @@ from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
-"""The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the
-members."""
+"""The folder of an ensemble's hypotheses, inside the first member's `hyps/`, or inside the folder
+of hypotheses beside a report."""
 _REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
-"""options that a report always names"""
+"""options of the search that a report always names"""
 _SHORT_NAMES = {
     "method": "",
     "beam_size": "beam",
@@ -31,50 +33,60 @@ _SHORT_NAMES = {
     "coverage_penalty": "coverage",
     "no_repeat_ngram": "ngram",
 }
-"""the words of file names for options of the search"""
+"""for options of the search, the words that stand for them in file names"""
 _MAX_NAME = 30
-"""A longer list of members widens every table; the JSON has all of them."""
+"""The most characters in a list of an ensemble's members. A longer list would widen every table;
+the JSON lists all members."""
 
 
 @dataclass(frozen=True)
 class System:
-    """One run, or an ensemble, of which the first run gives the search settings and keeps the
-    hypotheses. The model is loaded when it is first needed."""
+    """One run, or an ensemble of runs.
+
+    The first run decides the search settings and keeps the hypotheses. The model is loaded when it
+    is first needed.
+    """
 
     name: str
     runs: Sequence[Run]
     members: Sequence[str] = ()
-    """the names of an ensemble's runs; empty: a single run"""
+    """the names of an ensemble's runs; empty for a single run"""
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict)
-    """of the search, on top of the runs' own"""
+    """options of the search, which replace the options of the first run"""
     device: str = "auto"
     precision: str = "auto"
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether several runs translate as one."""
+        """Tell whether the system is an ensemble."""
         return bool(self.members)
 
     @property
     def config(self) -> Config:
-        """The configuration of the first run."""
+        """Return the configuration of the first run."""
         return self.runs[0].config
 
     @property
     def search(self) -> SearchConfig:
-        """The options of the search, with the first run's own where none are named."""
+        """Return the options of the first run's search, with `options` in place of its own."""
         return find_search(self.config.search, self.options)[1]
 
     @property
     def resolved_precision(self) -> Precision:
-        """The precision of the products. Raises UsageError: an unknown device or precision."""
+        """Return the precision of matrix products.
+
+        Raises:
+            UsageError: The device or the precision is unknown.
+        """
         return translation_precision(self.precision, resolve_device(self.device))
 
     @property
     def variation(self) -> str:
-        """The differences from the first run's own search and from fp32, for file names:
-        `.beam1.penalty0.5.bf16`."""
+        """Return the part of a file name that says how the search differs from the first run's.
+
+        It names changed options and a precision other than fp32: `.beam1.penalty0.5.bf16`.
+        """
         default = decisive_options(find_search(self.config.search, {})[1])
         variation = ""
         for key, value in decisive_options(self.search).items():
@@ -86,30 +98,34 @@ class System:
 
     @property
     def hyps_dir(self) -> Path:
-        """Where the first run keeps the system's translations."""
+        """Return the folder of the first run that keeps the system's translations."""
         return self.runs[0].hyps_dir / (ENSEMBLE_HYPS if self.is_ensemble else "")
 
     @cached_property
     def translator(self) -> Translator:
-        """The loaded model."""
+        """Load the model, once."""
         return load(self.runs, self.device, precision=self.precision)
 
     @property
     def model_hash(self) -> str | list[str]:
-        """The hash of the loaded model; of an ensemble, those of all models."""
+        """Return the hash of the loaded model, or for an ensemble the hashes of all its models."""
         hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
 
     def history(self) -> tuple[dict[str, Any], list[Validation]]:
-        """The configuration as plain values, and the validations of the training; an ensemble has
-        neither."""
+        """Return the configuration as plain values, and the validations of training.
+
+        Both are empty for an ensemble.
+        """
         if self.is_ensemble:
             return {}, []
         return self.config.model_dump(mode="json"), self.runs[0].validations
 
     def describe(self) -> dict[str, Any]:
-        """Which run, of what, from which seed and commit, and how it translates. An ensemble has no
-        seed, training or directory of its own."""
+        """Return a description for reports: the run, its seed, its training, its search, as values.
+
+        For an ensemble the members are named instead of the directory, the seed and the training.
+        """
         described: dict[str, Any] = {"name": self.name}
         attention = self.config.model.attention.name
         if self.is_ensemble:
@@ -131,8 +147,10 @@ class System:
         return described
 
     def _reported_options(self) -> dict[str, Any]:
-        """The options of the search that a report names: a few always, the others where they have
-        been changed."""
+        """Return the options of the search that a report names.
+
+        These are the options in `_REPORTED`, and all options that differ from their defaults.
+        """
         defaults = decisive_options(SearchConfig())
         defaults["max_length_extra"] = self.search.max_length_extra
         reported = {}
@@ -143,7 +161,10 @@ class System:
 
 
 def make_ensemble(systems: Sequence[System]) -> System:
-    """Single runs as one system, named `ensemble of A, B`, or by their number if that is long."""
+    """Return an ensemble of single runs.
+
+    Its name is `ensemble of A, B`, or `ensemble of N runs` where the list of names is long.
+    """
     names = [system.name for system in systems]
     members = ", ".join(names)
     if len(members) > _MAX_NAME:
@@ -153,12 +174,12 @@ def make_ensemble(systems: Sequence[System]) -> System:
 
 
 def _short_text(value: object) -> str:
-    """The value of an option, for a file name."""
+    """Return the value of an option as text for a file name."""
     if isinstance(value, int | float):
         return f"{value:g}"
     return re.sub(r"\W+", "-", str(value)).strip("-")[:_MAX_NAME]
 
 
 def decisive_options(search: SearchConfig) -> dict[str, Any]:
-    """The options that decide the best translation."""
+    """Return the options of the search that can change the best translation."""
     return search.model_dump(mode="json", exclude={"batch_size", "n_best"})

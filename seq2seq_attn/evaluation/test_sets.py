@@ -1,5 +1,8 @@
-"""Test sets: those that the runs keep or files of sentence pairs, as they are or with K pairs
-concatenated into one."""
+"""Find the test sets of an evaluation.
+
+A test set is kept by the runs or read from files that the user names. Its sentence pairs are taken
+as they are, or each K pairs are concatenated into one pair.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +19,7 @@ from seq2seq_attn.text.lines import aligned_lines, warn_about_tabs
 from seq2seq_attn.text.tokenizers.base import PositionTokenizer
 
 CONCATENATION_SEED = 1
-"""which pairs come together: the same ones for every run and every evaluation"""
+"""The seed that groups pairs, constant so that every evaluation concatenates the same pairs."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +40,18 @@ class EvaluationSet:
     source: list[str]
     references: list[str]
     gold: GoldLinks | None = None
-    """None: the corpus has no word alignments"""
+    """gold word alignments, or None if the corpus has none"""
     num_concatenated: int = 1
     """number of pairs of the corpus that are concatenated into each pair"""
     is_file: bool = False
-    """read from files that the user named, not from the corpus"""
+    """whether the pairs come from files that the user named, not from the corpus"""
     other_references: tuple[list[str], ...] = ()
-    """further references of the same sentences; they count in scores"""
+    """Further translations of each source line. Scores use them too."""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """The languages of the two sides, and the corpus they come from."""
+    """The source and target language, and the name of the corpus."""
 
     source: str = "de"
     target: str = "en"
@@ -66,14 +69,20 @@ def find_sets(
     references: Sequence[Path] = (),
     concatenate: Sequence[int] = (),
 ) -> list[EvaluationSet]:
-    """The sets that all runs are evaluated on; with `concatenate`, for each K in it the sets of K
-    concatenated pairs.
+    """Return the sets that all runs are evaluated on.
+
+    Args:
+        splits: Names of sets that the runs keep. If empty and no file is given, all test sets.
+        source: A file of source lines, instead of splits.
+        references: One or more files of references for `source`.
+        concatenate: For each K, return the sets with each K pairs concatenated.
 
     Raises:
-        UsageError: files and splits together, one file without the other, a split that the runs do
-            not keep, runs of different test sets or numbers of sources, a number of pairs that a
-            set does not have, pairs of several sources to be concatenated.
-        UserError: a file that cannot be read.
+        UsageError: Files and splits are given together, or a source file without references, or the
+            reverse. The runs do not keep a split. The runs have different test sets, or read
+            different numbers of source texts. A set has fewer pairs than K. The runs read several
+            source texts, and pairs of these cannot be concatenated.
+        UserError: A file cannot be read.
     """
     if concatenate:
         _check_concatenable(runs, concatenate[0])
@@ -93,6 +102,7 @@ def find_sets(
 
 
 def _check_concatenable(runs: Sequence[Run], number: int) -> None:
+    """Check that each run reads one text and writes text, so that pairs can be concatenated."""
     for run in runs:
         data = run.config.data
         reads_several = len(data.layout.columns) > 1 or data.layout.vector_column is not None
@@ -104,8 +114,13 @@ def _check_concatenable(runs: Sequence[Run], number: int) -> None:
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the
-    set itself. Raises UsageError: K is not positive, or more than the set has pairs."""
+    """Return a set in which each K random pairs of `test_set` are concatenated.
+
+    Pairs that remain after the last full group are dropped. For K = 1, return `test_set`.
+
+    Raises:
+        UsageError: K is not positive, or the set has fewer than K pairs.
+    """
     if k == 1:
         return test_set
     if not 1 < k <= len(test_set.source):
@@ -143,36 +158,43 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
 def _concatenate_words(
     words: Sequence[Sequence[str]], groups: Iterable[Sequence[int]]
 ) -> list[list[str]]:
-    """The words of the pairs of each group. In the concatenated lines, full stops stand
-    elsewhere."""
+    """Concatenate the words of the pairs in each group.
+
+    These words differ from a split of the concatenated lines, in which full stops have moved.
+    """
     return [list(chain.from_iterable(words[pair] for pair in group)) for group in groups]
 
 
 def concatenated_name(name: str, num_concatenated: int) -> str:
-    """The name of a set of concatenated pairs, `test.x3`."""
+    """Return the name of a set of concatenated pairs, for example `test.x3`."""
     return name if num_concatenated == 1 else f"{name}.x{num_concatenated}"
 
 
 def caption_links(
     sources: Sequence[str], targets: Sequence[str], links: Sequence[str]
 ) -> GoldLinks:
-    """The gold links of captions (Pharaoh lines) with the words that they are numbered in."""
+    """Return the gold links of captions with the words whose positions they name.
+
+    Args:
+        links: The links of each pair, in Pharaoh format.
+    """
     source_words = [tokenize_caption(line) for line in sources]
     target_words = [tokenize_caption(line) for line in targets]
     return GoldLinks(list(links), source_words, target_words)
 
 
 def set_name(path: Path) -> str:
-    """The name of a set that is a file."""
+    """Return the name of the set that is read from a file."""
     return path.name.removesuffix(".gz")
 
 
 def has_test_set(data: DataConfig) -> bool:
-    """Whether the corpus has more than training and validation pairs."""
+    """Tell whether the corpus has test pairs besides training and validation pairs."""
     return split_names(data) != ["train", "valid"]
 
 
 def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> EvaluationSet:
+    """Read a set from files; all runs must read the same number of source texts per line."""
     numbers = [len(run.config.data.layout.columns) for run in runs]
     for run, number in zip(runs, numbers, strict=True):
         if number != numbers[0]:
@@ -183,16 +205,22 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
     rows = list(aligned_lines([source, *references]))
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
-    lines, first, *others = (list(column) for column in zip(*rows, strict=True))
+    lines, first_references, *other_references = (
+        list(column) for column in zip(*rows, strict=True)
+    )
     if numbers[0] == 1:
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
-        set_name(source), lines, first, is_file=True, other_references=tuple(others)
+        set_name(source),
+        lines,
+        first_references,
+        is_file=True,
+        other_references=tuple(other_references),
     )
 
 
 def _kept_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet]:
-    """The sets of these names that the runs keep, by default all test sets."""
+    """Return the sets named by `splits`, or all test sets, after checking that all runs agree."""
     first = runs[0]
     for run in runs:
         _check_splits(run, splits)
@@ -212,6 +240,7 @@ def _kept_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet
 
 
 def _check_splits(run: Run, splits: Sequence[str]) -> None:
+    """Check that a run keeps each of `splits`, or has a test set where `splits` is empty."""
     if not splits and not has_test_set(run.config.data):
         raise UsageError(
             "this corpus has no test set: give --split valid, or --source FILE --reference FILE"
@@ -227,6 +256,7 @@ def _check_splits(run: Run, splits: Sequence[str]) -> None:
 
 
 def _different(run: Run, first: Run) -> UsageError:
+    """Return the error for two runs that keep different test sets."""
     return UsageError(
         f"{run.path} and {first.path} have different test sets; give both --source FILE "
         "--reference FILE"

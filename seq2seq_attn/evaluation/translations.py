@@ -1,5 +1,7 @@
-"""Translations of a set by one system, a run or an ensemble of runs: made now, or saved by an
-earlier evaluation."""
+"""Translate a test set with a system, or reuse translations that an earlier evaluation saved.
+
+A system is a run or an ensemble of runs.
+"""
 
 import hashlib
 import logging
@@ -25,32 +27,36 @@ log = logging.getLogger(__name__)
 
 
 class LineCounts(NamedTuple):
-    """Counts that say whether the scores of a set can be trusted; named as in the JSON of
-    reports."""
+    """Counts that say whether the scores of a set can be trusted.
+
+    The JSON of reports uses these names.
+    """
 
     num_cut: int = 0
-    """translations that the length limit cut, or that won because it cut a better one"""
+    """translations that end at the length limit, or that won because a better hypothesis did"""
     num_unknown_source_tokens: int = 0
     """source tokens that the run's vocabulary lacks"""
 
 
 @dataclass(frozen=True)
 class SetTranslations:
-    """The translations of one set by one system. Attention and unknown tokens are for the HTML
-    page."""
+    """The translations of one set by one system.
+
+    The HTML page shows the attention maps and the unknown tokens.
+    """
 
     lines: Sequence[str]
     counts: LineCounts = field(default_factory=LineCounts)
     maps: Sequence[PackedMap | None] = ()
-    """the attention of each line; empty: not kept"""
+    """the attention map of each line, None for a line without a map; empty if maps are not kept"""
     unknown: Sequence[tuple[tuple[str, ...], tuple[int, ...]] | None] = ()
-    """the source tokens of each line that has unknown ones, and the positions of these; empty: not
-    recorded"""
+    """For each line with unknown source tokens, all its source tokens and the positions of the
+    unknown tokens. For other lines None. Empty if unknown tokens were not recorded."""
     no_map: str = "no attention was kept"
-    """why a line has no map; completes the message "<run>: ..." """
+    """the reason why lines have no map; completes the message "<run>: ..." """
     seconds: float = 0.0
     is_reused: bool = False
-    """whether an earlier evaluation saved them"""
+    """whether an earlier evaluation saved the translations"""
 
 
 def translate_set(
@@ -61,15 +67,15 @@ def translate_set(
     reuse_hypotheses: bool = False,
     keep_maps: bool = False,
 ) -> SetTranslations:
-    """Translate each source line.
+    """Translate each source line of a set.
 
     Args:
-        hyps_dir: takes the lines (of files under `files/`) with a note of how they were made; None:
-            they are not saved. Search settings and precision that differ from the run's own are in
-            the file's name: `test.beam1.txt`.
-        reuse_hypotheses: take saved translations if the same model made them of the same lines in
-            the same way.
-        keep_maps: keep attention maps for the HTML page.
+        hyps_dir: The folder to save the translations in, with a note of how they were made.
+            Translations of files go under `files/`. A search or precision that differs from the
+            run's is part of the file name: `test.beam1.txt`. None saves nothing.
+        reuse_hypotheses: Return saved translations if the same model made them from the same lines
+            with the same search.
+        keep_maps: Keep attention maps for the HTML page.
     """
     folder = "files/" if test_set.is_file else ""
     name = f"{folder}{test_set.name}{system.variation}.txt"
@@ -90,6 +96,7 @@ def translate_set(
 
 
 def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> SetTranslations:
+    """Translate each source line of a set with the system's model."""
     translator = system.translator
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(_max_source_length(system, test_set))
@@ -111,7 +118,7 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
             num_cut += best.is_cut
             num_unknown += len(best.unknown)
             unknown.append((tuple(best.source_tokens), best.unknown) if best.unknown else None)
-            # A map is packed at once, because a test set's attention is far larger.
+            # Maps are packed line by line, because the unpacked maps of a set need far more memory.
             attention = best.attention_map()
             maps.append(None if attention is None else pack_map(attention))
     no_map = "its attention does not look at source positions"
@@ -124,8 +131,10 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
 def _find_saved(
     folders: Sequence[Path | None], name: str, made_by: dict[str, Any], num_lines: int
 ) -> SetTranslations | None:
-    """The saved translations of this name whose note matches `made_by`, in the first folder that
-    has them."""
+    """Return saved translations whose note equals `made_by`, from the first folder that has them.
+
+    Return None, with a warning for each file named `name`, if no note matches.
+    """
     paths = []
     for folder in folders:
         if folder is not None and (folder / name).exists():
@@ -136,7 +145,7 @@ def _find_saved(
             note = files.read_json(path.with_suffix(".json").name)
             lines = files.read(path.name).decode().split("\n")[:-1]
             counts = LineCounts(*(note.pop(field) for field in LineCounts._fields))
-        except Exception:  # missing or damaged
+        except Exception:  # A file is missing or damaged.
             continue
         if note == made_by and len(lines) == num_lines:
             log.info("%s: made by the same model in the same way, reused", path)
@@ -154,7 +163,7 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
     note_path = path.with_suffix(".json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        remove_listed(note_path)  # the note never belongs to other lines
+        remove_listed(note_path)  # so that a note never describes other lines
         write_listed(path, "".join(f"{line}\n" for line in lines).encode())
         write_listed_json(note_path, note)
     except (OSError, UserError) as error:
@@ -162,7 +171,7 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
 
 
 def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
-    """All that decides the translations of a set."""
+    """Return all values that decide the translations of a set, as plain values for a note."""
     made_by: dict[str, Any] = {
         **decisive_options(system.search),
         "max_source_length": _max_source_length(system, test_set),
@@ -178,6 +187,8 @@ def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
 
 
 def _max_source_length(system: System, test_set: EvaluationSet) -> int:
-    """The length above which sources are split. Concatenated pairs are not split: they would be
-    single pairs again."""
+    """Return the length above which a source line is split before translation.
+
+    It grows with the number of concatenated pairs, which would otherwise be split again.
+    """
     return test_set.num_concatenated * system.config.data.max_length

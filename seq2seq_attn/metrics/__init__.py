@@ -1,2 +1,1 @@
-"""Scores of translations and of alignments: strings and arrays in, score objects out; no model, no
-torch."""
+"""Scores of translations and alignments, computed from strings and arrays without torch."""

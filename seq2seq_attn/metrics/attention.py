@@ -1,16 +1,18 @@
 """Statistics of attention: entropy, coverage, words that are left out or repeated, and alignment
 error rate.
 
-All values are computed from counts per sentence pair, so that those of a length bucket, or of
-pooled test sets, come from summed counts. Coverage (Tu et al. 2016, "Modeling coverage for neural
-machine translation") is the attention that a source word gets from all target words together: with
-hardly any it counts as dropped, with that of several words as repeated. Missing and excess words
-are counted in the texts, which also works for models without attention.
+All values are computed from counts per sentence pair. The counts are summed over the pairs of a
+bucket (a range of lengths), or over the pairs of several test sets.
 
-Alignment error rate compares links read from attention with gold links, with and without a shift by
-a target position. Links are (source position, target position) pairs, as in the Pharaoh format `0-0
-1-2`. Koehn and Knowles 2017, "Six challenges for neural machine translation", section 3.5, found
-models whose attention is off by one target position; hence the shift.
+Coverage (Tu et al. 2016, "Modeling coverage for neural machine translation") is the attention that
+a source word gets from all target words together. A word with hardly any counts as dropped; a word
+with the attention of several target words counts as repeated. Missing and excess words are counted
+in the texts, which also works for models without attention.
+
+Alignment error rate compares links read from attention with gold links. A link is a pair (source
+position, target position), as in the Pharaoh format `0-0 1-2`. Koehn and Knowles 2017, "Six
+challenges for neural machine translation", section 3.5, found models whose attention is off by one
+target position. Therefore attention is also compared after a shift by a target position.
 
 Shapes: N sentence pairs, T target positions, S source positions. Row t of `weights_TS` holds the
 attention of target position t.
@@ -31,19 +33,19 @@ from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
 GoldPair = tuple[Weights, Sequence[Link]]
-"""The attention between the words that gold links are numbered in, [T, S], and the links."""
+"""Attention weights [T, S] between the words that gold links number, and the links."""
 GoldPairs = Sequence[GoldPair]
 SHIFTS = (-1, 0, 1)
 """target positions by which attention is shifted before it is compared with gold links"""
 DROPPED_BELOW = 0.2
 """a source word with less attention than this from all target words together counts as dropped"""
 REPEATED_ABOVE = 2.0
-"""a source word with more attention than this counts as repeated"""
+"""a source word with more attention than this from all target words together counts as repeated"""
 
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Predicted links of a corpus against gold ones, all in [0, 1]."""
+    """Scores of a corpus's predicted links against its gold links; rates and shares in [0, 1]."""
 
     error_rate: float
     """AER (Och and Ney 2003): 1 - (|A and S| + |A and P|) / (|A| + |S|)"""
@@ -52,30 +54,33 @@ class AlignmentScore:
     recall: float
     """share of the sure links that are predicted"""
     mass: float
-    """mean weight on possible links, over the target positions that have one; NaN if none has"""
+    """mean attention on the possible links of a target position, over the positions that have a
+    link; NaN without links"""
     num_pairs: int
 
 
 @dataclass(frozen=True)
 class AttentionScore:
-    """Attention statistics of some sentence pairs; None without attention, or with nothing to
-    count."""
+    """Attention statistics of some sentence pairs.
+
+    A value is None if the model has no attention, or if there are no tokens or words to count.
+    """
 
     entropy: float | None
     """nats per target token, EOS included"""
     dropped: float | None
-    """share of the source words that get less than `DROPPED_BELOW`"""
+    """share of the source words that get less attention than `DROPPED_BELOW`"""
     repeated: float | None
-    """share of the source words that get more than `REPEATED_ABOVE`"""
+    """share of the source words that get more attention than `REPEATED_ABOVE`"""
     missing: float | None
     """share of the reference's words that the hypothesis lacks"""
     excess: float | None
     """share of the hypothesis's words that the reference lacks"""
     gold: dict[int, AlignmentScore] = field(default_factory=dict)
-    """against gold links for each shift; empty without them"""
+    """for each shift, the score against gold links; empty without gold links"""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; without gold links there is no `gold`."""
+        """Return plain values for JSON, without the key `gold` if there are no gold links."""
         values = asdict(self)
         del values["gold"]
         if self.gold:
@@ -90,21 +95,21 @@ class AttentionStatistics:
     """The counts of each sentence pair."""
 
     overlap_N4: npt.NDArray[np.int64]
-    """`overlap_counts`"""
+    """the `overlap_counts` of each pair"""
     attention_N5: npt.NDArray[np.float64]
-    """`attention_counts`; 0 without attention over source positions"""
+    """the `attention_counts` of each pair; 0 if the model has no attention over source positions"""
     gold: GoldPairs | None = None
-    """None: no attention over source positions, or no gold links"""
+    """None if the model has no attention over source positions, or without gold links"""
 
     def subset(self, indices: npt.NDArray[np.int64]) -> AttentionStatistics:
-        """The counts of some of the sentence pairs (a bucket)."""
+        """Return the counts of the sentence pairs at `indices`, for example of a bucket."""
         gold = None
         if self.gold is not None:
             gold = [self.gold[index] for index in indices.tolist()]
         return AttentionStatistics(self.overlap_N4[indices], self.attention_N5[indices], gold)
 
     def score(self) -> AttentionScore:
-        """The values of all sentence pairs together."""
+        """Return the statistics of all sentence pairs together."""
         missing, reference_words, excess, hypothesis_words = self.overlap_N4.sum(axis=0).tolist()
         entropy, tokens, dropped, repeated, source_words = self.attention_N5.sum(axis=0).tolist()
         return AttentionScore(
@@ -118,7 +123,10 @@ class AttentionStatistics:
 
 
 def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
-    """The statistics of several sets as one; with gold links if all sets have them."""
+    """Concatenate the statistics of several sets.
+
+    Gold links are kept only if all sets have them.
+    """
     overlap_N4 = np.concatenate([statistics.overlap_N4 for statistics in sets])
     attention_N5 = np.concatenate([statistics.attention_N5 for statistics in sets])
     gold: list[GoldPair] = []
@@ -132,12 +140,15 @@ def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
 def attention_counts(
     weights_TS: Weights, word_weights_TS: Weights
 ) -> tuple[float, int, int, int, int]:
-    """Counts of one pair: summed entropies in nats, target tokens, dropped source words, repeated
-    source words, all source words.
+    """Count what attention did in one sentence pair.
 
     Args:
-        weights_TS: over tokens, with EOS on both sides as the model had it: for the entropy.
-        word_weights_TS: the same over words, for the coverage.
+        weights_TS: Attention between tokens, with EOS where the model has it. Entropy needs it.
+        word_weights_TS: Attention between words. Coverage needs it.
+
+    Returns:
+        The sum of the entropies in nats, the number of target tokens, and the numbers of dropped,
+        repeated and all source words.
     """
     weights_TS = weights_TS.astype(np.float64)
     entropies_T = -np.sum(weights_TS * np.log(np.where(weights_TS > 0, weights_TS, 1.0)), axis=1)
@@ -149,9 +160,15 @@ def attention_counts(
 
 
 def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, ...]:
-    """Counts of one pair: reference words missing, reference words, hypothesis words in excess,
-    hypothesis words; as multisets, lower-cased. Tokens without a letter or digit (punctuation) are
-    not counted."""
+    """Count the words that differ between the hypothesis and the reference of one sentence pair.
+
+    Words are lower-cased and compared as multisets. A token without a letter or digit, such as a
+    punctuation mark, is not a word.
+
+    Returns:
+        The number of reference words that the hypothesis lacks, the number of reference words, the
+        number of hypothesis words that the reference lacks, and the number of hypothesis words.
+    """
     written = _count_words(hypothesis)
     expected = _count_words(reference)
     missing = (expected - written).total()
@@ -170,22 +187,26 @@ def words_from_tokens(
     source_words: Sequence[str],
     target_words: Sequence[str],
 ) -> npt.NDArray[np.float64]:
-    """The weights between words from those between a model's tokens, [target words, source words].
+    """Turn attention between a model's tokens into attention between words.
 
-    Both are cuts of the same text, matched by their numbers of characters (SentencePiece's mark of
-    a space aside). The weights of a word's source tokens are added, those of its target tokens
-    averaged; a token that runs over several words is divided by characters, and one that is only a
-    space belongs to the word after it. Nothing is renormalized: the weight on EOS is lost.
+    Tokens and words must be two splits of the same text. They are matched by counting characters,
+    without SentencePiece's mark of a space. The weights of a word's source tokens are added. The
+    weights of a word's target tokens are averaged. The weight of a token that belongs to several
+    words is divided in proportion to characters. A token that is only a space belongs to the next
+    word. The weights are not renormalized, so the weight on EOS is lost.
 
     Args:
-        weights_TS: a row for each target token, a column for each source token; a row or column
-            after them, EOS's, is left out.
+        weights_TS: Attention with a row for each target token and a column for each source token. A
+            further row or column, of EOS, is dropped.
+
+    Returns:
+        The attention, [target words, source words].
 
     Raises:
-        ValueError: tokens and words of different numbers of characters.
+        ValueError: Tokens and words have different numbers of characters.
     """
     if not target_tokens or not source_tokens:
-        # With an empty side, the model did not read the other side either.
+        # If one side of a pair is empty, the model did not read the other side.
         return np.zeros((len(target_words), len(source_words)))
     source_shares = word_shares(source_tokens, source_words)
     target_shares = word_shares(target_tokens, target_words)
@@ -196,13 +217,17 @@ def words_from_tokens(
 
 
 def score_attention(pairs: GoldPairs, *, shift: int = 0) -> AlignmentScore:
-    """One link for each target position, to the source position with the largest weight, and the
-    weights themselves against gold links, all of which are sure. Target position t gets the weights
-    of the step `shift` later (negative: earlier).
+    """Score attention against gold links.
 
-    The weights must run over the tokens that the links are numbered in: without EOS on either side.
-    Links of target positions that have no step `shift` later are left out, so a constant delay
-    costs nothing. No predicted link: precision 0; nothing predicted and no gold link: no error.
+    Each target position is linked to the source position with the largest weight. With a shift,
+    target position t gets the weights of decoder step t + `shift`. Gold links of target positions
+    without such a step are not counted, so a model with constant delay can reach a perfect score.
+    All gold links count as sure. Precision is 0 without predicted links. The error rate is 0 if
+    there are neither predicted nor gold links.
+
+    Args:
+        pairs: For each sentence pair, the attention between the words that the gold links number,
+            without EOS, and the links.
     """
     num_predicted = num_gold = num_common = 0
     masses: list[float] = []
@@ -232,5 +257,5 @@ def score_attention(pairs: GoldPairs, *, shift: int = 0) -> AlignmentScore:
 
 
 def score_shifts(pairs: GoldPairs) -> dict[int, AlignmentScore]:
-    """`score_attention` for each of `SHIFTS`."""
+    """Return `score_attention` of the pairs for each shift in `SHIFTS`."""
     return {shift: score_attention(pairs, shift=shift) for shift in SHIFTS}

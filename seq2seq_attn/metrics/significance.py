@@ -1,18 +1,19 @@
-"""Intervals of arms and paired tests between two, by resampling sufficient statistics.
+"""Confidence intervals of arms and paired tests between arms, by resampling sentence statistics.
 
-An arm is one run, or several that differ in their seed; its score is the mean of its runs' corpus
-scores. In each resample all runs are scored on the same sentence pairs, so an interval covers the
-choice of test sentences; the spread over seeds is reported beside it.
+An arm is a group of runs that differ only in their seed, or a single run. Its score is the mean of
+its runs' corpus scores. Each resample scores all runs on the same sentence pairs. So an interval
+covers the choice of test sentences, and the spread over seeds is reported beside it.
 
-With one run in each arm the draws, the precision and the p-values of the randomization are those of
-sacreBLEU (a test compares them), except that a trial that ties with the difference counts. All
-resamples are scored at once, so a test per length bucket costs milliseconds.
+With one run in each arm, the random draws and the precision equal sacreBLEU's; a test compares
+them. The p-values of the randomization test equal sacreBLEU's as well, except that a trial whose
+difference ties with the systems' difference counts. All resamples are scored at once, so a test for
+a bucket (a range of lengths) costs milliseconds.
 
-Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation"; p as in
-Efron and Tibshirani 1993, "An introduction to the bootstrap", chapter 16: resampled differences are
-moved to mean 0 before their absolute values are taken. sacreBLEU's `--paired-bs` does the opposite,
-and a single sentence that differs can then be significant.
-Approximate randomization: Riezler and Maxwell 2005.
+The bootstrap follows Koehn 2004, "Statistical significance tests for machine translation
+evaluation". Its p-value follows Efron and Tibshirani 1993, "An introduction to the bootstrap",
+chapter 16: the mean of the resampled differences is subtracted before their absolute values are
+taken. sacreBLEU's `--paired-bs` takes absolute values first, and then a single sentence that
+differs can be significant. Approximate randomization follows Riezler and Maxwell 2005.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -29,20 +30,21 @@ from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
 
-_ROUNDING = 1e-9  # sums of the same numbers in another order differ by some 1e-15
+_ROUNDING = 1e-9  # Sums of the same numbers in another order differ by about 1e-15.
 SIGNIFICANT_P = 0.05
 CHUNK_CELLS = 1 << 22
-"""resamples x sentence pairs held at once, so that memory does not grow with the corpus"""
+"""the most cells of a table [resamples, sentence pairs], so that memory does not grow with the
+corpus"""
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How intervals and p-values are resampled; the numbers and the seed are sacreBLEU's."""
+    """Options of resampling, with sacreBLEU's defaults."""
 
     num_resamples: int = 1_000
-    """of the bootstrap"""
+    """number of resamples of the bootstrap"""
     num_trials: int = 10_000
-    """of the randomization"""
+    """number of trials of the randomization test"""
     seed: int = 12345
 
 
@@ -58,20 +60,21 @@ class Interval:
     high: float
 
     def to_text(self, num_digits: int = 1, unit: str = "") -> str:
-        """`32.1 BLEU [30.9, 33.2]`."""
+        """Return the interval as text, for example `32.1 BLEU [30.9, 33.2]`."""
         digits = f".{num_digits}f"
         return f"{self.value:{digits}}{unit} [{self.low:{digits}}, {self.high:{digits}}]"
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The difference system minus baseline, and its two-sided p-value."""
+    """The difference in score between a system and the baseline, and its two-sided p-value."""
 
     test: str
-    """bootstrap or randomization"""
+    """`bootstrap` or `randomization`"""
     difference: float
+    """the system's score minus the baseline's score"""
     p_value: float | None
-    """None for fewer than `MIN_PAIRS` sentence pairs, which give far too small values"""
+    """None for fewer than `MIN_PAIRS` sentence pairs, for which p would be far too small"""
     num_samples: int
     seed: int
 
@@ -85,7 +88,7 @@ class BootstrapTest(PairedTest):
 
     @property
     def is_significant(self) -> bool:
-        """Whether p is below `SIGNIFICANT_P` and the interval excludes 0."""
+        """Tell whether p is below `SIGNIFICANT_P` and the interval excludes 0."""
         if self.p_value is None or self.p_value >= SIGNIFICANT_P:
             return False
         return self.low > 0 or self.high < 0
@@ -93,31 +96,35 @@ class BootstrapTest(PairedTest):
 
 @dataclass(frozen=True, eq=False)
 class BootstrapSamples:
-    """Scores of runs over resamples of the sentence pairs; runs that are compared share the
-    resamples."""
+    """The scores of an arm's runs on resamples of the sentence pairs.
+
+    Arms can be compared only if they were scored on the same resamples.
+    """
 
     runs: tuple[CorpusStatistics, ...]
     values: tuple[float, ...]
     """the corpus score of each run"""
     samples: tuple[FloatArray, ...]
-    """[R] for each run"""
+    """for each run, its scores on the resamples, [R]"""
 
     @property
     def mean(self) -> float:
-        """The mean of the runs' corpus scores."""
+        """Return the mean of the runs' corpus scores."""
         return fmean(self.values)
 
     @cached_property
     def means_R(self) -> FloatArray:
-        """The mean over the runs in each resample."""
+        """Return the mean score of the runs on each resample."""
         return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
 
 
 def bootstrap(
     runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING
 ) -> list[BootstrapSamples]:
-    """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms
-    of the runs."""
+    """Score each run on the same R resamples of the sentence pairs.
+
+    Each run is an arm by itself; `pool` joins runs into arms.
+    """
     num_pairs = _common_length(runs)
     rng = np.random.default_rng(resampling.seed)
     chunks: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
@@ -127,7 +134,7 @@ def bootstrap(
         counts = np.bincount(cells, minlength=size * num_pairs)
         counts_RN = counts.reshape(size, num_pairs).astype(np.float64)
         for run, sums in zip(runs, chunks, strict=True):
-            # float32 is exact up to 2^24; sacreBLEU scores its resamples in it, so we do
+            # sacreBLEU scores resamples in float32, which is exact for counts up to 2^24.
             sums.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
     samples = []
     for run, sums in zip(runs, chunks, strict=True):
@@ -137,7 +144,7 @@ def bootstrap(
 
 
 def pool(arms: Sequence[BootstrapSamples]) -> BootstrapSamples:
-    """The runs of several arms as one arm."""
+    """Join the runs of several arms into one arm."""
     pooled = BootstrapSamples((), (), ())
     for arm in arms:
         pooled = BootstrapSamples(
@@ -147,21 +154,25 @@ def pool(arms: Sequence[BootstrapSamples]) -> BootstrapSamples:
 
 
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
-    """The interval that leaves out a fortieth of the samples on each side (the order statistics
-    sacreBLEU takes)."""
+    """Return the interval that leaves out a fortieth of the samples on each side.
+
+    sacreBLEU takes the same order statistics.
+    """
     ordered = np.sort(samples)
-    cut = len(ordered) // 40
-    return Interval(value, float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
+    num_outside = len(ordered) // 40
+    low = float(ordered[num_outside])
+    high = float(ordered[len(ordered) - num_outside - 1])
+    return Interval(value, low, high)
 
 
 def mean_difference(
     baseline: BootstrapSamples, arm: BootstrapSamples, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> BootstrapTest:
-    """The paired bootstrap of the two means.
+    """Compare the means of two arms by the paired bootstrap.
 
-    p is the share of resamples whose difference lies at least as far from the mean of all
-    differences as the difference on the whole corpus lies from 0, both plus one; 1 for equal
-    scores.
+    Let d be the difference on the whole corpus. A resample is extreme if its difference lies at
+    least |d| away from the mean of all resampled differences. p is (number of extreme resamples +
+    1) / (number of resamples + 1), which is 1 if the arms have equal scores.
     """
     difference = _rounded(arm.mean - baseline.mean)
     differences_R = arm.means_R - baseline.means_R
@@ -181,8 +192,11 @@ def mean_difference(
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
-    """The arm's mean score / the baseline's, with its paired interval; None where the baseline
-    scores 0, and for error rates, of which less is better."""
+    """Return the arm's mean score divided by the baseline's mean score, with its paired interval.
+
+    Return None if the baseline scores 0 on the corpus or on a resample, and for error rates,
+    where a lower score is better.
+    """
     is_error_rate = METRICS[baseline.runs[0].name].is_lower_better
     if is_error_rate or baseline.mean == 0 or not baseline.means_R.all():
         return None
@@ -194,13 +208,15 @@ def paired_randomization(
     system: CorpusStatistics,
     resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> PairedTest:
-    """Paired approximate randomization: each trial swaps the two systems' outputs sentence by
-    sentence with probability one half. p is the share of trials whose absolute difference is at
-    least that of the systems, both plus one; 1 for equal scores.
+    """Compare two systems by paired approximate randomization.
 
-    sacreBLEU's `--paired-ar` counts strictly larger differences. Where the systems differ in a few
-    sentences, most trials tie with the difference, and its p is far too small: 1 / (trials + 1) for
-    a single sentence, instead of 1.
+    Each trial swaps the two systems' outputs of each sentence with probability one half. A trial is
+    extreme if its absolute difference is at least the systems' absolute difference. p is (number of
+    extreme trials + 1) / (number of trials + 1), which is 1 if the systems have equal scores.
+
+    sacreBLEU's `--paired-ar` counts only larger differences as extreme. If two systems differ in a
+    few sentences, most trials tie with the systems' difference, and sacreBLEU's p is far too small:
+    1 / (trials + 1) instead of 1 for a single sentence.
     """
     num_pairs = _common_length((baseline, system))
     num_trials = resampling.num_trials
@@ -215,7 +231,7 @@ def paired_randomization(
 def _randomized_differences(
     baseline: CorpusStatistics, system: CorpusStatistics, resampling: Resampling
 ) -> FloatArray:
-    """The differences of two systems that swap each sentence with probability one half, [R]."""
+    """Return the difference in each of R trials that swap sentences between two systems, [R]."""
     baseline_D = baseline.rows_ND.sum(axis=0).astype(np.float64)
     system_D = system.rows_ND.sum(axis=0).astype(np.float64)
     gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
@@ -223,24 +239,25 @@ def _randomized_differences(
     differences = []
     for size in _chunks(len(baseline), resampling.num_trials):
         keeps_RN = rng.integers(2, size=(size, len(baseline)), dtype=bool)
-        mixed_RD = system_D + keeps_RN @ gained_ND  # counts: exact in float64
+        mixed_RD = system_D + keeps_RN @ gained_ND  # Counts are exact in float64.
         rest_RD = baseline_D + system_D - mixed_RD
         differences.append(baseline.score_sums(mixed_RD) - system.score_sums(rest_RD))
     return np.concatenate(differences)
 
 
 def _rounded(difference: float) -> float:
-    """0 for a difference that rounding makes."""
+    """Return 0 for a difference so small that rounding explains it."""
     return 0.0 if abs(difference) < _ROUNDING else difference
 
 
 def _p_value(samples_R: FloatArray, difference: float) -> float:
-    """The share of samples that are at least as large as the difference, in absolute value."""
+    """Return the share of samples whose absolute value is at least that of the difference."""
     num_as_large = int(np.sum(np.abs(samples_R) >= abs(difference) - _ROUNDING))
-    return (num_as_large + 1) / (len(samples_R) + 1)  # plus one as in sacreBLEU, from multeval
+    return (num_as_large + 1) / (len(samples_R) + 1)  # sacreBLEU, like multeval, adds one to both.
 
 
 def _common_length(systems: Sequence[CorpusStatistics]) -> int:
+    """Return the number of sentence pairs, which all systems must share, as well as the metric."""
     forms = {(len(system), system.name) for system in systems}
     if len(forms) != 1:
         raise ValueError(
@@ -250,10 +267,12 @@ def _common_length(systems: Sequence[CorpusStatistics]) -> int:
 
 
 def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:
-    """The numbers of rows of a resampling that are drawn at once. The chunks continue one stream of
-    draws."""
-    # Multiples of 32 rows: numpy draws booleans 32 to a word, so only then do chunks continue the
-    # undivided stream.
+    """Yield the numbers of resamples to draw at once, `num_rows` in total.
+
+    Drawing in chunks gives the same numbers as drawing all rows at once.
+    """
+    # numpy draws 32 booleans from one word of the random stream. So only chunks of a multiple of 32
+    # rows give the same numbers.
     chunk = max(32, CHUNK_CELLS // num_pairs // 32 * 32)
     for start in range(0, num_rows, chunk):
         yield min(chunk, num_rows - start)

@@ -1,7 +1,7 @@
-"""The table of metrics: all that is said of a metric by its name. `bleu.py` has the statistics and
-formulas by kind.
+"""The table of metrics: the title, kind and options of each metric.
 
-Nothing heavy is imported, so that the command line can list the metrics in its help.
+`bleu.py` has the statistics and formulas of each kind. This module imports nothing heavy, so that
+the command line can list the metrics in its help.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ LengthIn = Literal["tokens", "characters"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the table."""
+    """The properties of one metric."""
 
     title: str
     kind: Literal["BLEU", "CHRF", "TER", "edits"]
-    """the kind of its statistics and formula"""
+    """the kind of statistics and formula"""
     options: Mapping[str, Any] = field(default_factory=dict)
     """options of the class that counts the statistics"""
     is_default: bool = False
