@@ -28,25 +28,32 @@ ROOM = 1.03
 """A figure may be so many times its goal."""
 MAX_COLUMNS = 100
 GOALS = {
-    "package: tokens": 168_200,
-    "package: tokens per line": 8.7,
-    "package: characters per line": 38.3,
-    "package: tuple assignments": 15.0,
-    "package: comprehensions": 51.5,
-    "package: assignments in expressions": 3.2,
-    "package: long lines": 11.1,
-    "tests: tokens": 210_700,
-    "tests: tokens per line": 10.1,
-    "laboratory: tokens": 70_300,
-    "web: lines": 3_025,
-    "docs: words": 56_500,
+    "package: tokens": 145_000,
+    "package: tokens per line": 8.5,
+    "package: characters per line": 38,
+    "package: tuple assignments": 4,
+    "package: comprehensions": 35,
+    "package: assignments in expressions": 2,
+    "package: long lines": 0,
+    "tests: tokens": 185_000,
+    "tests: tokens per line": 9.5,
+    "laboratory: tokens": 60_000,
+    "web: lines": 3_000,
+    "docs: words": 35_000,
     "cycles": 0,
     "upward imports": 0,
-    "lines of the longest file": 455,
-    "lines of the longest function": 72,
+    "lines of the longest file": 400,
+    "lines of the longest function": 50,
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
-_WITHOUT_ROOM = {"cycles", "upward imports"}
+NOT_REACHED = {
+    "lines of the longest function": 72,
+    "package: tokens": 163_000,
+    "tests: tokens": 195_500,
+    "tests: tokens per line": 10.0,
+}
+"""limits of the figures whose goals are still ahead; they may only fall"""
+_WITHOUT_ROOM = {"cycles", "upward imports", "package: long lines"}
 _LAYOUT = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -69,11 +76,11 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def beyond_limits(values: Mapping[str, float]) -> dict[str, float]:
-    """The figures beyond their goal and `ROOM`."""
+    """The figures beyond their goal and `ROOM`, or beyond their limit in `NOT_REACHED`."""
     exceeded = {}
     for name, value in values.items():
         room = 1 if name in _WITHOUT_ROOM else ROOM
-        if value > GOALS[name] * room:
+        if value > NOT_REACHED.get(name, GOALS[name] * room):
             exceeded[name] = value
     return exceeded
 

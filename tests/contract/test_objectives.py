@@ -77,10 +77,15 @@ def random_scores(batch, dtype=torch.float64):
 
 
 def outputs_of(batch, scores_TBS):
-    """Outputs of a decoder whose attention weights are the softmax of these scores, which drew the
-    first source position at each step, whose states, contexts and embeddings are the first weight,
-    and whose predictions are also the weights, as are the reverse model's weights."""
-    weights_TBS = scores_TBS.masked_fill(~batch.source.mask_BS, -torch.inf).softmax(dim=-1)
+    """Outputs of a decoder whose attention weights are the softmax of these scores."""
+    scores_TBS = scores_TBS.masked_fill(~batch.source.mask_BS, -torch.inf)
+    return model_outputs(batch, scores_TBS.softmax(dim=-1))
+
+
+def model_outputs(batch, weights_TBS):
+    """Outputs of a decoder with these attention weights, which drew the first source position at
+    each step, whose states, contexts and embeddings are the first weight, and whose predictions are
+    also the weights, as are the reverse model's weights."""
     first_TB1 = weights_TBS[:, :, :1]
     first_TB = weights_TBS[:, :, 0]
     targets_N = batch.tgt_out_BT.t().flatten()
