@@ -47,6 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
+    "lines of the longest file": 435,
     "lines of the longest function": 72,
     "package: tokens": 163_000,
     "tests: tokens": 195_500,
