@@ -1,6 +1,7 @@
-"""Attention maps: the weights of a translation with the tokens as labels, for pictures, pages and
-notebooks; packed into 8 bits per weight and run-length-encoded zeros for HTML files with thousands
-of them.
+"""Attention maps: the attention weights of a translation, labeled with its tokens.
+
+Pictures, pages and notebooks show the maps. HTML files with thousands of maps store them packed: 8
+bits per weight, and zeros run-length-encoded.
 
 Shapes: T target positions, S source positions.
 """
@@ -23,17 +24,17 @@ MAP_NOTE = (
 )
 
 MAX_CELLS = 10_000
-"""maximum number of cells in a table; larger tables make a notebook slow"""
+"""maximum number of cells in a notebook's table; larger tables make a notebook slow"""
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
-"""colors of weights 0 and 1 in all attention maps; interpolated linearly in between"""
+"""colors of weights 0 and 1 in all attention maps; colors in between are interpolated linearly"""
 _CELL = 18
-"""pixels in a picture: the side of a weight's square"""
+"""side of a weight's square in a picture, in pixels"""
 _GAP = 4
-"""pixels in a picture: the margin of labels"""
+"""margin of a label in a picture, in pixels"""
 _MAX_LABEL = 160
-"""pixels in a picture: the maximum width of labels"""
+"""maximum width of a label in a picture, in pixels"""
 LEVELS = 255
-"""a stored weight w stands for w / 255"""
+"""a packed level n stands for the weight n / 255"""
 UNKNOWN_COLOR = "#b04020"
 _UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 _UPRIGHT = (
@@ -46,22 +47,22 @@ _SQUARE = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """Attention weights with a label for each row (target token) and column (source token).
+    """Attention weights with a label for each row (a target token) and column (a source token).
 
     >>> [translation] = load().translate(["Ein Hund schläft."])          # doctest: +SKIP
     >>> map = translation.attention_map()                               # doctest: +SKIP
     >>> map.weights_TS[map.target_tokens.index("dog")].round(2)         # doctest: +SKIP
     array([0.02, 0.95, 0.02, 0.01, 0.  ], dtype=float32)
 
-    A notebook shows it as a table.
+    A notebook shows the map as a table.
     """
 
     source_tokens: list[str]
-    """as the model saw the source, `<eos>` last; also after each of several sources"""
+    """source tokens as the model read them; `<eos>` is last, and ends each of several sources"""
     target_tokens: list[str]
-    """`<eos>` last, if the translation ended with it"""
+    """target tokens; `<eos>` is last if the translation ended with EOS"""
     weights_TS: npt.NDArray[np.floating[Any]]
-    """[target tokens, source tokens]: each token's attention; rows sum to 1"""
+    """[target tokens, source tokens]: the attention weights of each target token; rows sum to 1"""
     unknown: tuple[int, ...] = ()
     """positions of source tokens outside the vocabulary"""
 
@@ -70,8 +71,10 @@ class AttentionMap:
         return f"AttentionMap({num_target} target x {num_source} source tokens)"
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows: source tokens on top, target tokens on the left, each
-        weight as its cell's title."""
+        """Return the table that a notebook shows.
+
+        Source tokens are on top, target tokens on the left. The title of a cell is its weight.
+        """
         if self.weights_TS.size > MAX_CELLS:
             num_target, num_source = self.weights_TS.shape
             return (
@@ -94,7 +97,7 @@ class AttentionMap:
 
 
 def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
-    """The color of each weight, [..., 3]; NaN counts as 0."""
+    """Return the RGB color of each weight, [..., 3]. A weight of NaN counts as 0."""
     low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
     shares = np.clip(np.nan_to_num(weights), 0.0, 1.0)[..., None]
     colors: npt.NDArray[np.uint8] = np.rint(low + shares * (high - low)).astype(np.uint8)
@@ -102,8 +105,10 @@ def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
 
 
 def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:
-    """[height, width, 3]: a row per target token, a column per source token, with labels. It takes
-    milliseconds; with matplotlib, a picture takes longer than a small validation."""
+    """Draw a labeled picture, [height, width, 3], with a row of cells per target token.
+
+    Drawing takes milliseconds. With matplotlib, a picture takes longer than a small validation.
+    """
     rows = _labels(attention.target_tokens, align_right=True)
     columns = np.rot90(_labels(attention.source_tokens))
     cells = map_colors(attention.weights_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
@@ -112,7 +117,7 @@ def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:
 
 
 def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[np.uint8]:
-    """[cells, width, 3]: a line per token."""
+    """Draw the tokens as text below each other, [_CELL * tokens, width, 3]."""
     from matplotlib import get_data_path  # slow to import
     from PIL import Image, ImageDraw, ImageFont
 
@@ -129,8 +134,10 @@ def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[
 
 @dataclass(frozen=True)
 class PackedMap:
-    """An attention map in 8 bits, row by row: weights 1 to 255 as one byte, a run of n zeros as the
-    two bytes 0, n."""
+    """An attention map with weights rounded to 255 levels, stored row by row in bytes.
+
+    A level from 1 to 255 takes one byte. A run of n zeros takes the two bytes 0 and n.
+    """
 
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
@@ -139,19 +146,19 @@ class PackedMap:
     """positions of source tokens outside the vocabulary"""
 
     def levels_TS(self) -> npt.NDArray[np.uint8]:
-        """The weights times 255, rounded."""
-        values: list[int] = []
-        weights = iter(self.packed)
-        for weight in weights:
-            if weight:
-                values.append(weight)
+        """Return the weights as levels: multiplied by 255 and rounded."""
+        levels: list[int] = []
+        packed = iter(self.packed)
+        for level in packed:
+            if level:
+                levels.append(level)
             else:
-                values += [0] * next(weights)
+                levels += [0] * next(packed)
         shape = (len(self.target_tokens), len(self.source_tokens))
-        return np.array(values, dtype=np.uint8).reshape(shape)
+        return np.array(levels, dtype=np.uint8).reshape(shape)
 
     def without_below(self, level: int) -> PackedMap:
-        """The map with every weight below level / 255 set to 0."""
+        """Return a copy of the map in which every weight below `level` / 255 is 0."""
         levels_TS = self.levels_TS()
         levels_TS[levels_TS < level] = 0
         return replace(self, packed=_pack(levels_TS))

@@ -21,11 +21,11 @@ PlotFormat = Literal["png", "svg", "pdf"]
 PLOT_SUFFIXES = tuple(f".{name}" for name in get_args(PlotFormat))
 _DPI = 150
 _MAX_PIXELS = 9_000
-"""per side; larger figures get fewer pixels per inch"""
+"""maximum width and height of a figure; larger figures get fewer pixels per inch"""
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches."""
+    """Make an empty figure of `width` by `height` inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -36,8 +36,11 @@ def new_figure(width: float, height: float) -> Figure:
 
 @contextmanager
 def any_script(figure: Figure) -> Iterator[str]:
-    """Give all texts of the figure installed fonts that have their characters. Yields the
-    characters that no font has; they are drawn as boxes, without matplotlib's warnings."""
+    """Give all texts of the figure installed fonts that have glyphs for their characters.
+
+    Yields the characters that no installed font has. They are drawn as boxes, and matplotlib's
+    warnings of missing glyphs are ignored.
+    """
     from matplotlib.text import Text
 
     texts: list[Text] = figure.findobj(Text)
@@ -51,8 +54,10 @@ def any_script(figure: Figure) -> Iterator[str]:
 
 @lru_cache
 def _find_fonts(characters: frozenset[str]) -> tuple[list[str], str]:
-    """The default font and those to add so that all characters have a glyph; and the characters
-    that none has."""
+    """Return the fonts that together have a glyph for each character, the default font first.
+
+    The second value holds the characters that no installed font has.
+    """
     from matplotlib.font_manager import FontProperties, findfont, fontManager
     from matplotlib.ft2font import FT2Font
 
@@ -62,7 +67,7 @@ def _find_fonts(characters: frozenset[str]) -> tuple[list[str], str]:
     for font in fontManager.ttflist:
         if not missing:
             break
-        # the font of last resort has a box for every character
+        # The font of last resort draws a box for every character.
         if font.style != "normal" or font.name.startswith("Last Resort"):
             continue
         known = FT2Font(font.fname).get_charmap().keys()
@@ -73,14 +78,16 @@ def _find_fonts(characters: frozenset[str]) -> tuple[list[str], str]:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure in the format of the file's suffix."""
+    """Write the figure to a file, in the format that the suffix of `path` names."""
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         write_figure(figure, file, path)
 
 
 def write_figure(figure: Figure, file: BinaryIO, path: Path) -> None:
-    """Write the figure to an open file, in the format of the path's suffix. An SVG file keeps text
-    as text, which is drawn by the fonts of its reader."""
+    """Write the figure to an open file, in the format that the suffix of `path` names.
+
+    An SVG file holds text as text, which is drawn with the fonts of the reader's machine.
+    """
     import matplotlib
 
     width, height = figure.get_size_inches()

@@ -1,10 +1,9 @@
-"""Heat maps of attention: a grid of sentences, with cells of one size and one color scale from 0 to
-1.
+"""Heat maps of attention: a figure with a grid of attention maps, one for each sentence.
 
-Each map is first drawn in a corner and measured with its labels; then the maps are arranged in
-columns.
+All maps have cells of the same size and the same color scale from 0 to 1. Each map is first drawn
+in a corner of the figure and measured with its labels. Then the maps are arranged in columns.
 
-Shapes: N maps.
+Shapes: N maps (in `_extent` and `_starts`, columns or rows of the grid).
 """
 
 from __future__ import annotations
@@ -27,47 +26,65 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 _CELL = 0.21
-"""inches; fits a label of 8 points"""
+"""side of a weight's cell in inches, which leaves room for a label of 8 points"""
 _GAP = 0.3
+"""inches between maps"""
 _BAR_WIDTH = 0.12
+"""inches"""
 _BAR_HEIGHT = 1.6
+"""inches"""
 _BAR_ROOM = 0.75
+"""width in inches that the color bar takes with its labels"""
 _CHARACTERS_PER_INCH = 15.5
 """average for text of 8 points"""
 _ASPECT = 1.4
-"""target width / height of the grid"""
+"""wanted width / height of the grid"""
 
 
 def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
-    """Heat maps: source tokens on top, target tokens on the left, the title (the sentence) above
-    each. Raises ValueError: there are no maps."""
+    """Draw heat maps, with source tokens on top and target tokens on the left.
+
+    The title of each map is drawn above it, for example the translated sentence.
+
+    Raises:
+        ValueError: there are no maps.
+    """
     if not maps:
         raise ValueError("no attention to draw")
     figure = new_figure(10.0, 10.0)
-    drawn = []
+    all_axes = []
     for number, attention in enumerate(maps):
         title = titles[number] if number < len(titles) else ""
-        drawn.append(_draw(figure, attention, title))
+        all_axes.append(_draw(figure, attention, title))
     with any_script(figure):
-        boxes_N4 = np.array([_measure(figure, axes) for axes in drawn])
+        boxes_N4 = np.array([_measure(figure, axes) for axes in all_axes])
     grids = [_grid(boxes_N4, num_columns) for num_columns in range(1, len(maps) + 1)]
-    _arrange(figure, drawn, min(grids, key=_size))
+    _arrange(figure, all_axes, min(grids, key=_size))
     return figure
 
 
 def _size(grid: tuple[FloatArray, FloatArray]) -> float:
-    """The width that a grid needs, or its height as the width of a grid of the wanted aspect."""
+    """Return the height in inches of the smallest area with the wanted aspect that holds a grid."""
     columns, rows = grid
     return max(_extent(columns) / _ASPECT, _extent(rows))
 
 
 def _extent(edges_N2: FloatArray) -> float:
+    """Return the width of all columns, or the height of all rows, with the gaps."""
     return float((edges_N2.sum(axis=1) + _GAP).sum())
 
 
 def _grid(boxes_N4: FloatArray, num_columns: int) -> tuple[FloatArray, FloatArray]:
-    """For each column the left margin and the rest, [columns, 2], for each row the top margin and
-    the rest, [rows, 2], of maps that fill the rows in order."""
+    """Return the sizes of the columns and rows of a grid whose rows are filled in order.
+
+    Args:
+        boxes_N4: the sizes of each map that `_measure` returns.
+        num_columns: the number of maps in a row of the grid.
+
+    Returns:
+        For each column, [columns, 2], the widths left of the cells and from their left edge on.
+        For each row, [rows, 2], the heights above the cells and from their top edge down.
+    """
     columns = [boxes_N4[column::num_columns, :2].max(axis=0) for column in range(num_columns)]
     rows = [
         boxes_N4[start : start + num_columns, 2:].max(axis=0)
@@ -77,7 +94,7 @@ def _grid(boxes_N4: FloatArray, num_columns: int) -> tuple[FloatArray, FloatArra
 
 
 def _starts(edges_N2: FloatArray) -> FloatArray:
-    """Where the cells of each column or row begin."""
+    """Return the positions in inches where the cells of each column, or of each row, begin."""
     ends = (edges_N2.sum(axis=1) + _GAP).cumsum()
     return np.asarray(_GAP / 2 + ends - _GAP - edges_N2[:, 1])
 
@@ -99,7 +116,7 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     )
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    # parse_math=False: a `$` in a token would start a formula
+    # Without parse_math=False, a `$` in a token would start a formula.
     style: dict[str, Any] = {"fontsize": 8, "parse_math": False}
     source_tokens = [visible(token) for token in attention.source_tokens]
     target_tokens = [visible(token) for token in attention.target_tokens]
@@ -124,8 +141,11 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
 
 
 def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
-    """In inches: left of the cells, from their left edge on, above them, and from their top edge
-    on."""
+    """Return four sizes of a map with its labels, in inches.
+
+    They are the width left of the cells, the width from their left edge on, the height above the
+    cells, and the height from their top edge down.
+    """
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     whole = axes.get_tightbbox(renderer)
     cells = axes.get_window_extent(renderer)
@@ -135,10 +155,10 @@ def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
     return left, right, above, below
 
 
-def _arrange(figure: Figure, drawn: Sequence[Axes], grid: tuple[FloatArray, FloatArray]) -> None:
-    """Arrange the maps in the grid, with the color bar on its right and the explanation below."""
+def _arrange(figure: Figure, all_axes: Sequence[Axes], grid: tuple[FloatArray, FloatArray]) -> None:
+    """Arrange the maps in a grid, with the color bar right of it and the explanation below."""
     columns, rows = grid
-    extents = [axes.get_position().size * figure.get_size_inches() for axes in drawn]
+    extents = [axes.get_position().size * figure.get_size_inches() for axes in all_axes]
     width = max(_extent(columns), 4.0) + _BAR_ROOM
     note = textwrap.wrap(MAP_NOTE, int((width - _GAP) * _CHARACTERS_PER_INCH))
     height = max(_extent(rows), _BAR_HEIGHT + 2 * _GAP) + 0.16 * len(note) + _GAP
@@ -151,11 +171,11 @@ def _arrange(figure: Figure, drawn: Sequence[Axes], grid: tuple[FloatArray, Floa
 
     lefts = _starts(columns)
     tops = _starts(rows)
-    for number, (axes, extent) in enumerate(zip(drawn, extents, strict=True)):
+    for number, (axes, extent) in enumerate(zip(all_axes, extents, strict=True)):
         row, column = divmod(number, len(lefts))
         place(axes, lefts[column], tops[row], extent)
     bar = figure.add_axes((0, 0, 1, 1))
-    figure.colorbar(drawn[0].images[0], cax=bar)
+    figure.colorbar(all_axes[0].images[0], cax=bar)
     place(bar, width - _BAR_ROOM, _GAP, (_BAR_WIDTH, _BAR_HEIGHT))
     bar.set_ylabel("attention weight", fontsize=8)
     bar.tick_params(labelsize=7)

@@ -21,23 +21,24 @@ def load(
     *,
     precision: str = "auto",
 ) -> Translator:
-    """The translator of a run directory, with its best model.
+    """Load the best model of a run as a translator.
 
-    On a CPU, it chooses torch's number of threads by the model's size and the load of the machine,
-    unless OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's
-    default).
+    On a CPU, `load` chooses torch's number of threads by the model's size and the load of the
+    machine. It keeps the number that OMP_NUM_THREADS sets, or that `torch.set_num_threads` has set,
+    unless that is torch's default.
 
     Args:
-        run: the directory, or `hf:OWNER/NAME` on the Hugging Face hub; None: the run in `runs/`
-            that finished last. For a list of several, their ensemble, which averages the models'
-            probabilities and uses the first run's search settings.
+        run: the run directory, or `hf:OWNER/NAME` on the Hugging Face hub. None loads the run in
+            `runs/` that finished last. A list of several runs is loaded as an ensemble, which
+            averages the models' probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on CPUs that support it;
-            `int8`, faster on most CPUs and only there (with the encoder in bf16 if possible);
-            `auto`: fp32, as the others change BLEU.
+        precision: arithmetic of matrix products: `fp32`, `bf16`, `int8` or `auto`. `bf16` is faster on
+            CPUs that support it. `int8` is faster on most CPUs, runs on CPUs only, and
+            computes the encoder in bf16 if possible. `auto` is `fp32`, because the other two change
+            BLEU.
 
     Raises:
-        UserError: there is no run, or a file of it is missing, damaged or of another version.
+        UserError: there is no run, or a file of the run is missing, damaged or of another version.
         UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers
             or vocabularies.
     """
@@ -45,14 +46,14 @@ def load(
     runs = open_runs(run)
     began = read_cpu_times()
     check_alike(runs)
-    loaded = [each.load_model(each.config.model) for each in runs]
+    loaded = [opened.load_model(opened.config.model) for opened in runs]
     models = [model.to(on_device).eval() for model, _ in loaded]
     model: Seq2Seq | Ensemble = models[0]
     if len(models) > 1:
         model = _make_ensemble(runs, models, translation_precision(precision, on_device))
     if on_device.type == "cpu":
-        num_parameters = max(each.model_path.stat().st_size for each in runs) // 4  # float32
-        choose_threads(num_parameters, began)
+        num_bytes = max(opened.model_path.stat().st_size for opened in runs)
+        choose_threads(num_bytes // 4, began)  # a parameter is a float32 of 4 bytes
     first = runs[0]
     translator = Translator(
         model, first, first.config, device=on_device, precision=precision, load_run=load
@@ -67,7 +68,8 @@ def _make_ensemble(
     first = models[0].output
     for run, model in zip(runs[1:], models[1:], strict=True):
         if model.output.copies_source != first.copies_source:
-            outputs = " and ".join(repr(each.config.model.output.name) for each in (runs[0], run))
+            names = [differing.config.model.output.name for differing in (runs[0], run)]
+            outputs = " and ".join(map(repr, names))
             raise UsageError(
                 f"{runs[0].path} and {run.path}: only one of their outputs, {outputs}, copies "
                 "source tokens, so their probabilities are over different tokens; in an ensemble, "
@@ -83,7 +85,7 @@ def check_alike(runs: Sequence[Run]) -> None:
     """Check that runs are distinct and share their tokenizers and vocabularies.
 
     Raises:
-        UsageError: they do not, or there are none.
+        UsageError: a run is given twice, runs differ in these files, or there are no runs.
         UserError: a file of a run is missing or damaged.
     """
     if not runs:

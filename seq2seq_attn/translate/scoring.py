@@ -1,7 +1,7 @@
-"""Forced decoding: log-probability and attention of given pairs.
+"""Forced decoding: log-probability and attention of given sentence pairs.
 
-The decoder reads the given target instead of its own translation, so that its attention can be
-compared with gold links (Koehn and Knowles 2017, section 3.5).
+The decoder reads the given target instead of the tokens that it predicts, so that its attention can
+be compared with gold links (Koehn and Knowles 2017, section 3.5).
 
 Shapes: B sentence pairs, S source positions with EOS, T target positions with EOS, N target tokens.
 """
@@ -42,20 +42,20 @@ def force_decode(
     *,
     batch_size: int | None = None,
 ) -> Iterator[Translation]:
-    """Each target as a translation of its source, with the model's log-probability and attention,
-    in order.
+    """Return each target as a translation of its source, in order.
 
-    Lines of any length are decoded whole, because a target cannot be split along with its source.
-    For a blank target, only EOS is scored. A pair with a blank source is not scored: no tokens, no
-    attention, log-probability 0.
+    The translations hold the model's log-probability and attention. Lines of any length are decoded
+    whole, because a target cannot be split along with its source. For a blank target, only EOS is
+    scored. A pair with a blank source is not scored: its translation has no tokens, no attention
+    and log-probability 0.
 
     Args:
-        batch_size: pairs decoded at once; changes speed and memory only. None: as configured for
-            translation.
+        batch_size: number of pairs decoded at once, which changes speed and memory only. None
+            takes the batch size that is configured for translation.
 
     Raises:
-        UsageError: the numbers of sources and targets differ, `batch_size` is below 1, or it is an
-            ensemble.
+        UsageError: the numbers of sources and targets differ, `batch_size` is below 1, or the
+            translator is an ensemble.
     """
     sources = check_lines(sources, "sources", "score([source], [target])")
     targets = check_lines(targets, "targets", "score([source], [target])")
@@ -67,9 +67,9 @@ def force_decode(
     if not isinstance(translator.model, Seq2Seq):
         raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     batch_size = find_search(translator.search, {"batch_size": batch_size})[1].batch_size
-    rest = iter(targets)
+    next_targets = iter(targets)
     decoded = (
-        _decode_chunk(translator, chunk, list(islice(rest, len(chunk))), batch_size)
+        _decode_chunk(translator, chunk, list(islice(next_targets, len(chunk))), batch_size)
         for chunk in chunks(sources)
     )
     return chain.from_iterable(decoded)
@@ -87,9 +87,9 @@ def _decode_chunk(
     pairs = []
     for line, source, target in tokenized:
         pairs.append(Segment(line, source, translator.source_vocab.ids_of(source), target))
-    real = [pair for pair in pairs if pair.source]
-    lengths = [max(len(pair.source), len(pair.target)) for pair in real]
-    decoded = iter(map_in_batches(partial(_decode_batch, translator), real, lengths, batch_size))
+    scored = [pair for pair in pairs if pair.source]
+    lengths = [max(len(pair.source), len(pair.target)) for pair in scored]
+    decoded = iter(map_in_batches(partial(_decode_batch, translator), scored, lengths, batch_size))
     for pair, text in zip(pairs, targets, strict=True):
         if pair.source:
             yield replace(next(decoded), text=one_line(text))
@@ -99,7 +99,7 @@ def _decode_chunk(
 
 @torch.inference_mode()
 def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Translation]:
-    """The pairs as translations without text."""
+    """Decode a batch of pairs into translations whose text is empty."""
     model = translator.model
     assert isinstance(model, Seq2Seq)
     batch = collate(

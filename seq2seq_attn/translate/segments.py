@@ -1,5 +1,9 @@
-"""Lines on their way to a model and back: chunks of lines, segments of a line, batches of segments,
-joined results."""
+"""Split lines into segments for a model, batch the segments, and join their translations.
+
+Lines are read in chunks, so that files of any size fit in memory. A segment is the text that the
+model translates at once: a line, or a piece of a long line. A line may have several sources
+(`data.sources`), separated by tabs; each is a column of the line.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -11,33 +15,42 @@ from seq2seq_attn.text.tokenizers.several import join_columns
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
-# Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
+# Lines are sorted by length and batched within a chunk. A chunk ends at the first of these limits.
 CHUNK_LINES = 2_048
 CHUNK_CHARACTERS = 1 << 20
-# A batch has at most this many source positions per sentence of the batch size, so fewer long
-# sentences fit.
+# The product of this number and the batch size limits the padded source positions of a batch, so
+# that a batch holds fewer long sentences.
 _POSITIONS_PER_SENTENCE = 40
 MAX_ATTENTION_CELLS = 1_000_000
-"""above this size (4 MB), a line of several segments has links but no attention matrix"""
+"""maximum size of the attention matrix of a line of several segments (4 MB); above it, the line has
+links but no attention matrix"""
 
 ResultT = TypeVar("ResultT")
 
 
 class Segment(NamedTuple):
-    """The part of a line that is translated at once."""
+    """A line, or a piece of a long line, that is translated at once."""
 
     line: str
+    """the whole line that the segment belongs to"""
     source: list[str]
-    """its tokens"""
+    """source tokens of the segment"""
     ids: list[int]
-    """of these tokens"""
+    """ids of the source tokens"""
     target: Sequence[str]
-    """tokens that its translation begins with; in forced decoding, all"""
+    """target tokens that the translation begins with; all target tokens in forced decoding"""
 
 
 def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
-    """The lines as a list. An error names the argument, and the call to write instead of one with a
-    single string. Raises TypeError: a single string, or something else than strings."""
+    """Return the lines as a list.
+
+    Args:
+        name: name of the argument that holds the lines, for error messages.
+        call: the call to write instead if `lines` is a single string, for the error message.
+
+    Raises:
+        TypeError: `lines` is a single string, or a line is not a string.
+    """
     if isinstance(lines, str | bytes):
         raise TypeError(f"{name}: expected a list of lines, got one string; write {call}")
     listed = list(lines)
@@ -50,8 +63,10 @@ def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
 
 
 def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]:
-    """Consecutive lines in chunks that are sorted and batched together; the more results a line
-    has, the smaller."""
+    """Yield consecutive lines in chunks, whose segments are sorted and batched together.
+
+    A chunk is the smaller, the more results (`num_results`) each line has.
+    """
     max_lines = CHUNK_LINES // num_results
     max_characters = CHUNK_CHARACTERS // num_results
     chunk: list[str] = []
@@ -73,8 +88,10 @@ def map_in_batches(
     lengths: Sequence[int],
     batch_size: int,
 ) -> list[ResultT]:
-    """Apply `make` to batches of segments of similar length. The results are in the order of the
-    segments."""
+    """Apply `make` to batches of segments of similar length.
+
+    `make` returns a result for each segment. The results are returned in the order of `segments`.
+    """
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         size = len(batches[-1]) + 1 if batches else 0
@@ -85,13 +102,13 @@ def map_in_batches(
         batches[-1].append(index)
     results: dict[int, ResultT] = {}
     for batch in batches:
-        made = make([segments[index] for index in batch])
-        results.update(zip(batch, made, strict=True))
+        batch_results = make([segments[index] for index in batch])
+        results.update(zip(batch, batch_results, strict=True))
     return [results[index] for index in range(len(segments))]
 
 
 def empty_translation(has_attention: bool) -> Translation:
-    """The translation of a blank line."""
+    """Return the translation of a blank line, which has no tokens."""
     return Translation(
         text="",
         tokens=[],
@@ -105,58 +122,69 @@ def empty_translation(has_attention: bool) -> Translation:
 
 
 def join_n_best(segments: Sequence[Sequence[Translation]], source: Source) -> list[Translation]:
-    """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or
-    its last."""
+    """Join the n-best translations of a line's segments into the n-best translations of the line.
+
+    The i-th translation of the line joins the i-th translation of each segment. A segment with
+    fewer translations contributes its last.
+    """
     joined = []
     for rank in range(max(map(len, segments))):
-        parts = [translations[min(rank, len(translations) - 1)] for translations in segments]
-        joined.append(join_translations(parts, source))
+        ranked = [translations[min(rank, len(translations) - 1)] for translations in segments]
+        joined.append(join_translations(ranked, source))
     return joined
 
 
-def join_translations(parts: Sequence[Translation], source: Source) -> Translation:
-    """Join the translations of a line's segments: texts separated by spaces, scores added,
-    attention block-diagonal with one common column for the end of each source."""
-    if len(parts) == 1:
-        return parts[0]
-    source_tokens, positions = _join_sources(parts, source)
+def join_translations(segments: Sequence[Translation], source: Source) -> Translation:
+    """Join the translations of a line's segments into the translation of the line.
+
+    Texts are separated by spaces, and scores are added. The attention is block-diagonal, except
+    that all segments share one column for the end of each source.
+    """
+    if len(segments) == 1:
+        return segments[0]
+    source_tokens, positions = _join_sources(segments, source)
     tokens: list[str] = []
     heaviest: list[int] = []
     unknown: list[int] = []
-    for part, part_positions in zip(parts, positions, strict=True):
-        tokens += part.tokens
-        heaviest += [part_positions[index] for index in part.heaviest or []]
-        unknown += [part_positions[index] for index in part.unknown]
+    for segment, segment_positions in zip(segments, positions, strict=True):
+        tokens += segment.tokens
+        heaviest += [segment_positions[index] for index in segment.heaviest or []]
+        unknown += [segment_positions[index] for index in segment.unknown]
     return Translation(
-        text=" ".join(part.text for part in parts if part.text),
+        text=" ".join(segment.text for segment in segments if segment.text),
         tokens=tokens,
-        score=sum(part.score for part in parts),
-        log_prob=sum(part.log_prob for part in parts),
+        score=sum(segment.score for segment in segments),
+        log_prob=sum(segment.log_prob for segment in segments),
         source_tokens=source_tokens,
-        attention=_join_attention(parts, positions, len(source_tokens)),
-        is_finished=all(part.is_finished for part in parts),
-        heaviest=None if any(part.heaviest is None for part in parts) else heaviest,
-        is_cut=any(part.is_cut for part in parts),
+        attention=_join_attention(segments, positions, len(source_tokens)),
+        is_finished=all(segment.is_finished for segment in segments),
+        heaviest=None if any(segment.heaviest is None for segment in segments) else heaviest,
+        is_cut=any(segment.is_cut for segment in segments),
         unknown=tuple(sorted(unknown)),
     )
 
 
 def _join_sources(
-    parts: Sequence[Translation], source: Source
+    segments: Sequence[Translation], source: Source
 ) -> tuple[list[str], list[list[int]]]:
-    """The source tokens of the line, each column's segments in order, and for each segment the
-    positions of its source tokens among them. The end of a column is common to all segments."""
-    by_segment = [source.columns(part.source_tokens[:-1]) for part in parts]
+    """Join the source tokens of a line's segments, column by column.
+
+    Returns:
+        The source tokens of the line.
+        For each segment, the positions of its source tokens in the line. All segments share the
+        position of the token that ends a column.
+    """
+    columns_by_segment = [source.columns(segment.source_tokens[:-1]) for segment in segments]
     columns: list[list[str]] = []
-    positions: list[list[int]] = [[] for _ in parts]
+    positions: list[list[int]] = [[] for _ in segments]
     end = -1
-    for segments in zip(*by_segment, strict=True):
+    for segment_columns in zip(*columns_by_segment, strict=True):
         start = end + 1
         column: list[str] = []
-        for segment, segment_positions in zip(segments, positions, strict=True):
+        for tokens, segment_positions in zip(segment_columns, positions, strict=True):
             first = start + len(column)
-            segment_positions += range(first, first + len(segment))
-            column += segment
+            segment_positions += range(first, first + len(tokens))
+            column += tokens
         end = start + len(column)
         for segment_positions in positions:
             segment_positions.append(end)
@@ -165,19 +193,23 @@ def _join_sources(
 
 
 def _join_attention(
-    parts: Sequence[Translation], positions: Sequence[Sequence[int]], num_source: int
+    segments: Sequence[Translation], positions: Sequence[Sequence[int]], num_source: int
 ) -> npt.NDArray[np.float32] | None:
-    blocks = [part.attention for part in parts if part.attention is not None]
-    if len(blocks) < len(parts):
+    """Join the attention of a line's segments, [T, S].
+
+    Returns None if a segment has no attention or the matrix exceeds `MAX_ATTENTION_CELLS`.
+    """
+    blocks = [segment.attention for segment in segments if segment.attention is not None]
+    if len(blocks) < len(segments):
         return None
-    heights = [len(part.tokens) for part in parts]
-    heights[-1] = len(blocks[-1])  # with the row of EOS, which only the last segment keeps
+    heights = [len(segment.tokens) for segment in segments]
+    heights[-1] = len(blocks[-1])  # only the last segment keeps its row of EOS
     num_target = sum(heights)
     if num_target * num_source > MAX_ATTENTION_CELLS:
         return None
     joined_TS = np.zeros((num_target, num_source), dtype=np.float32)
     top = 0
-    for block_TS, height, part_positions in zip(blocks, heights, positions, strict=True):
-        joined_TS[top : top + height, part_positions] = block_TS[:height]
+    for block_TS, height, segment_positions in zip(blocks, heights, positions, strict=True):
+        joined_TS[top : top + height, segment_positions] = block_TS[:height]
         top += height
     return joined_TS

@@ -1,4 +1,4 @@
-"""The translation of a line.
+"""The translation of a line, with its score and attention.
 
 Shapes: T target positions, S source positions.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EOS_TOKEN = SPECIALS[EOS]
 _MAX_REPR = 60
-"""characters of the text in `repr`"""
+"""maximum number of characters of the text that `repr` shows"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,36 +30,41 @@ class Translation:
     """A translation of a line. A notebook shows its text and its attention."""
 
     text: str
-    """detokenized; never holds a line break or another control character"""
+    """the detokenized translation; never holds a line break or another control character"""
     tokens: list[str]
     """target tokens without EOS; with `unk="copy"`, UNKs are already replaced"""
     score: float
     """the score that ranks hypotheses: log_prob / length ** length_penalty, with the length in
-    target tokens including EOS; in a beam search, plus the coverage penalty; with `method="mbr"`,
-    the expected chrF; for a line translated in segments, the sum over segments"""
+    target tokens including EOS. A beam search adds the coverage penalty. With `method="mbr"`, the
+    score is the expected chrF. For a line translated in segments, it is the sum over segments"""
     log_prob: float
     """natural logarithm of the translation's probability, EOS included"""
     source_tokens: list[str]
-    """the source as the model saw it, `<eos>` last; a tab ends each of several sources but the
-    last"""
+    """source tokens as the model read them; `<eos>` is last, and a tab ends each of several sources
+    but the last"""
     attention: npt.NDArray[np.float32] | None
-    """weights [T, S]: a row for each of `tokens`, and one for EOS if the translation ended with it;
-    a column for each of `source_tokens`. None for a model without attention over source positions,
-    and for a line of several segments above `segments.MAX_ATTENTION_CELLS`"""
+    """weights [T, S], with a row for each of `tokens`, a last row for EOS if the translation ended
+    with EOS, and a column for each of `source_tokens`. None for a model without attention over
+    source positions, and for a line of several segments above `segments.MAX_ATTENTION_CELLS`"""
     is_finished: bool
-    """it ended with EOS"""
+    """whether the translation ended with EOS"""
     heaviest: list[int] | None
     """argmax of the attention: the source position with the highest weight for each of `tokens`;
-    None without attention"""
+    None for a model without attention"""
     is_cut: bool = False
-    """the length limit cut this translation, or another hypothesis with a higher score"""
+    """whether the length limit cut this translation, or another hypothesis with a higher score"""
     unknown: tuple[int, ...] = ()
-    """positions of the source tokens outside the run's vocabulary"""
+    """positions of the source tokens that are not in the run's vocabulary"""
 
     def links(self) -> list[tuple[int, int]]:
-        """The hard alignment: (source position, target position) of each token's highest weight, in
-        target order. Tokens with their highest weight on the end of a source have no link. Raises
-        ValueError: there is no attention."""
+        """Return the hard alignment: a link from each target token to its heaviest source token.
+
+        A link is (source position, target position). Links are in target order. A target token
+        whose highest weight is on the end of a source has no link.
+
+        Raises:
+            ValueError: there is no attention.
+        """
         if self.heaviest is None:
             raise ValueError("no attention over source positions, so no links")
         tokens = [*self.source_tokens[:-1], SOURCE_END]
@@ -67,7 +72,7 @@ class Translation:
         return [(source, target) for target, source in pairs if tokens[source] != SOURCE_END]
 
     def attention_map(self) -> AttentionMap | None:
-        """The attention with its tokens as labels; None without attention or tokens."""
+        """Return the attention with the tokens as labels, or None without attention or tokens."""
         if self.attention is None or not self.tokens:
             return None
         ends = [EOS_TOKEN] * (len(self.attention) - len(self.tokens))
@@ -75,8 +80,11 @@ class Translation:
         return AttentionMap(source, [*self.tokens, *ends], self.attention, self.unknown)
 
     def plot(self) -> Figure:
-        """A figure with the attention as a heat map: `plot().savefig("map.pdf")`. Raises
-        ValueError: there is no attention to draw."""
+        """Draw the attention as a heat map. `plot().savefig("map.pdf")` saves the figure.
+
+        Raises:
+            ValueError: there is no attention to draw.
+        """
         from seq2seq_attn.translate.heat_maps import attention_figure
 
         map = self.attention_map()
@@ -88,12 +96,12 @@ class Translation:
         return f"Translation({text!r}, log_prob={self.log_prob:.2f}, attention: {shape})"
 
     def _repr_html_(self) -> str:
-        """The text and the attention, for a notebook."""
+        """Return the text and the attention map that a notebook shows."""
         map = self.attention_map()
         return f"<p>{html.escape(self.text)}</p>" + ("" if map is None else map._repr_html_())
 
 
 def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
-    """The source token with the highest weight, not counting the end of any source."""
+    """Return the source token with the highest weight, ignoring tokens that end a source."""
     is_text_S = np.array([token != SOURCE_END for token in source])
     return source[int(np.where(is_text_S, weights_S[: len(source)], -1.0).argmax())]

@@ -1,5 +1,6 @@
-"""Translate strings. The Python API, `translate`, `evaluate` and validation in training all use
-this module.
+"""Translate lines of text with a model, its tokenizers and its vocabularies.
+
+The Python API, `translate`, `evaluate` and validation in training all use this module.
 
 >>> translator = seq2seq_attn.load()  # the run that finished last           # doctest: +SKIP
 >>> [translation] = translator.translate(["Der kleine Hund schläft heute."])  # doctest: +SKIP
@@ -7,8 +8,9 @@ this module.
 'The small dog is sleeping today.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at
-sentence ends. They are translated separately and joined by spaces, so lines of any length need no
-more memory than a batch. A line is never split if its target consists of source positions.
+sentence ends. Segments are translated separately, and their translations are joined by spaces, so
+lines of any length need no more memory than a batch. A line is never split if its target consists
+of source positions.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_
 
 
 class _Plan(NamedTuple):
-    """How segments are translated."""
+    """The search, options and scorers that all segments of a call are translated with."""
 
     search: Search
     options: SearchConfig
@@ -64,7 +66,7 @@ class _Plan(NamedTuple):
 
 
 class Translator:
-    """Translates strings. It is not thread-safe: give each thread its own."""
+    """Translates lines of text. A translator is not thread-safe: load a translator per thread."""
 
     def __init__(
         self,
@@ -78,13 +80,13 @@ class Translator:
     ) -> None:
         """
         Args:
-            model: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first
-                translation on.
-            text: has the tokenizers and vocabularies of both sides.
-            config: its `search` has the options that a call does not give; sources longer than its
+            model: a model in evaluation mode. The parameters of a `Seq2Seq` must not change after
+                the first translation.
+            text: holds the tokenizers and vocabularies of both sides.
+            config: `search` holds the options that a call does not give. Sources longer than
                 `data.max_length` are split.
-            precision: as in `load`.
-            load_run: `load`, for scorers that read another run.
+            precision: arithmetic of matrix products, see `load`.
+            load_run: the function `load`, for scorers that read another run.
         """
         self.model = model
         self.source_tokenizer: Source = text.source_tokenizer
@@ -94,14 +96,14 @@ class Translator:
         self.search = config.search
         self.device = device
         self.has_attention = model.has_attention
-        """whether translations come with attention over source positions; not with a fixed vector,
-        for example"""
+        """whether translations have attention over source positions, which a model with a fixed
+        vector, for example, does not compute"""
         self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
         """whether source tokens outside the target vocabulary may be copied"""
         self._precision = translation_precision(precision, device)
         self._load_run = load_run
         self.infos: Sequence[ModelInfo] = ()
-        """one for each model that was loaded"""
+        """the facts stored with each model that was loaded"""
         self.max_source_length = config.data.max_length
         """the maximum number of source tokens (without EOS) in a segment"""
         self._scorer_runs: dict[str, Translator] = {}
@@ -111,23 +113,26 @@ class Translator:
         return f"Translator({type(self.model).__name__}, {sizes}, {self.device}, {self._precision})"
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
-        """The same translator with another maximum length of segments."""
-        other = copy(self)
-        other.max_source_length = max_source_length
-        return other
+        """Return a copy of the translator with another maximum length of segments."""
+        translator = copy(self)
+        translator.max_source_length = max_source_length
+        return translator
 
     def translate(
         self, texts: Iterable[str], *, keep_attention: bool = True, **options: Any
     ) -> list[Translation]:
-        """The best translation of each line, in order. The translation of a blank line is empty.
+        """Return the best translation of each line, in order.
+
+        The translation of a blank line is empty.
 
         Args:
-            texts: lines, in a list or any other iterable; line breaks inside count as spaces, tabs
-                separate sources; vectors are named by their file.
+            texts: lines, in a list or any other iterable. Line breaks inside a line count as
+                spaces. Tabs separate the sources of a line. A source of vectors is given by the
+                name of its file.
             keep_attention: False leaves `attention` out, which saves a little time.
             options: options of the search, for example `beam_size=1`, `prefix="A man"`,
-                `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`); those
-                of the run where a call has none.
+                `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`). An
+                option that is not given has the value that the run is configured with.
 
         Raises:
             UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without
@@ -147,24 +152,31 @@ class Translator:
     def translate_n_best(
         self, texts: Iterable[str], *, n_best: int, **options: Any
     ) -> list[list[Translation]]:
-        """Up to `n_best` translations of each line, best first and different as token sequences;
-        otherwise as `translate`. `n_best` is at most the beam size. With `method="sample"`,
-        `n_best` samples, which may be equal."""
+        """Return up to `n_best` translations of each line, best first.
+
+        Arguments and errors are those of `translate`. `n_best` is at most the beam size. The
+        translations of a line have different token sequences. With `method="sample"`, they are
+        `n_best` samples, which may be equal.
+        """
         lines = check_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
         return list(self.translate_lines(lines, n_best=n_best, **options))
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None
     ) -> list[Translation]:
-        """Forced decoding: each target as a translation of its source, with the model's
-        log-probability and attention (`scoring.force_decode`)."""
+        """Return each target as a translation of its source (forced decoding).
+
+        The translations hold the model's log-probability and attention (`scoring.force_decode`).
+        """
         return list(force_decode(self, sources, targets, batch_size=batch_size))
 
     def translate_lines(
         self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
     ) -> Iterator[list[Translation]]:
-        """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as
-        configured."""
+        """Yield the translations of each line, as `translate_n_best`, in bounded memory.
+
+        If `n_best` is not given, it has the value that the run is configured with.
+        """
         if not self.source_tokenizer.num_columns:
             raise UsageError(
                 "the run is a language model, which translates nothing by itself: name a run that "
@@ -177,8 +189,8 @@ class Translator:
                 "'keep' or 'forbid'"
             )
         scorers = []
-        for name, own in values.scorers.items():
-            scorers.append(build_variant(SCORER, name, own, load_steps=self._load_steps))
+        for name, scorer_options in values.scorers.items():
+            scorers.append(build_variant(SCORER, name, scorer_options, load_steps=self._load_steps))
         plan = _Plan(search, values, scorers, keep_attention and self.has_attention)
         translated = (
             self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=values.n_best)
@@ -186,17 +198,19 @@ class Translator:
         return chain.from_iterable(translated)
 
     def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
-        """The translations of each line: split lines into segments, translate these in batches by
-        length, and join them."""
+        """Return the translations of each line of a chunk.
+
+        The lines are split into segments, and segments of similar length are translated together.
+        """
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
         segments: list[Segment] = []
         counts: list[int] = []
         for line, tokens in zip(lines, self.source_tokenizer.tokenize_many(lines), strict=True):
-            own = self._split(line, tokens)
-            if own:
-                own[0] = own[0]._replace(target=prefix)
-            segments += own
-            counts.append(len(own))
+            line_segments = self._split(line, tokens)
+            if line_segments:
+                line_segments[0] = line_segments[0]._replace(target=prefix)
+            segments += line_segments
+            counts.append(len(line_segments))
 
         translate = partial(self._translate_batch, plan=plan)
         lengths = [len(segment.source) for segment in segments]
@@ -205,14 +219,19 @@ class Translator:
 
         results = []
         for count in counts:
-            parts = list(islice(translated, count))
-            blank = [empty_translation(plan.keep_attention)]
-            results.append(join_n_best(parts, self.source_tokenizer) if parts else blank)
+            if count:
+                by_segment = list(islice(translated, count))
+                results.append(join_n_best(by_segment, self.source_tokenizer))
+            else:
+                results.append([empty_translation(plan.keep_attention)])
         return results
 
     def _split(self, line: str, tokens: Sequence[str]) -> list[Segment]:
-        """The segments of a line; none for a blank one. If the target is source positions, which
-        count from the start of the line, the line is one segment."""
+        """Return the segments of a line. A blank line has none.
+
+        If target tokens are source positions, the line stays whole, because the positions count
+        from the start of the line.
+        """
         if not tokens:
             return []
         is_whole = self.target_tokenizer.has_positions
@@ -221,7 +240,7 @@ class Translator:
         return [Segment(line, source, self.source_vocab.ids_of(source), []) for source in segments]
 
     def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
-        """The translations of each segment."""
+        """Return the translations of each segment of a batch, best first."""
         options = plan.options
         prefixes = [self.target_vocab.ids_of(segment.target) for segment in segments]
         extended_sources = None
@@ -243,17 +262,20 @@ class Translator:
             to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
             to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
         )
-        found = plan.search(self._steps, source, options)
+        hypotheses_B = plan.search(self._steps, source, options)
         results = []
-        for segment, hypotheses in zip(segments, found, strict=True):
-            translations = [self._translation(segment, each, plan) for each in hypotheses]
+        for segment, hypotheses in zip(segments, hypotheses_B, strict=True):
+            translations = []
+            for hypothesis in hypotheses:
+                translations.append(self._translation(segment, hypothesis, plan))
             if options.rows_per_sentence == 1:
-                # Copying may make hypotheses equal. Samples may be equal anyway.
+                # Copying source tokens may make hypotheses equal. Equal samples are kept.
                 translations = _distinct(translations)
             results.append(translations)
         return results
 
     def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
+        """Return the translation with the tokens of a hypothesis."""
         spelled = self.target_tokenizer.spell_source(segment.source)
         tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
@@ -264,7 +286,8 @@ class Translator:
                 for position, token_id in enumerate(hypothesis.ids):
                     if token_id == UNK:
                         tokens[position] = heaviest_token(spelled, weights_TS[position])
-        tokens[: len(segment.target)] = segment.target  # also where the vocabulary lacks them
+        # Tokens of the prefix stay as given, even if the vocabulary lacks them.
+        tokens[: len(segment.target)] = segment.target
         return Translation(
             text=self.target_tokenizer.detokenize(tokens),
             tokens=tokens,
@@ -279,8 +302,10 @@ class Translator:
         )
 
     def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:
-        """The ids of source and target in the extended vocabulary; None if no source tokens are
-        copied."""
+        """Return the ids of source and target tokens in the extended vocabulary.
+
+        Returns None if the model copies no source tokens.
+        """
         if not self.copies_source:
             return None
         extended = []
@@ -290,16 +315,22 @@ class Translator:
         return extended
 
     def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
-        """For each segment the vectors at its positions, [positions, F], 0 where a token is of
-        text; None if all sources are texts. Raises UserError: a file has changed since it was
-        tokenized."""
+        """Read the vectors of each segment, [positions, F]; they are 0 at tokens of a text.
+
+        Returns None if all sources are texts.
+
+        Raises:
+            UserError: a file of vectors has changed since it was tokenized.
+        """
         if self.source_tokenizer.vector_size is None:
             return None
         return [self.source_tokenizer.vectors(segment.line, segment.source) for segment in segments]
 
     def find_unknown(self, segment: Segment) -> tuple[int, ...]:
-        """The positions of source tokens outside the vocabulary. A vector is known whatever its
-        number."""
+        """Return the positions of source tokens that are not in the vocabulary.
+
+        The position of a vector never counts as unknown.
+        """
         vectors = self.source_tokenizer.vector_positions(segment.source)
         unknown = []
         for position, token_id in enumerate(segment.ids):
@@ -309,30 +340,36 @@ class Translator:
 
     @cached_property
     def _steps(self) -> StepModel[Any]:
-        """The model with its weights prepared for search."""
+        """The steps of the model, with its parameters prepared for search."""
         if not isinstance(self.model, Seq2Seq):
             return self.model
         with torch.inference_mode():
             return step_model(self.model, self._precision)
 
     def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
-        """The steps of another run, the ids of a source line in it, and the number of target ids,
-        for a scorer."""
+        """Load another run for a scorer.
+
+        Returns:
+            The steps of the run's model.
+            The ids of the source line `line` in the run's vocabulary.
+            The number of ids in the target vocabulary.
+        """
         if run not in self._scorer_runs:
             assert self._load_run is not None
             device = str(self.device)
             self._scorer_runs[run] = self._load_run(run, device, precision=self._precision)
-        other = self._scorer_runs[run]
-        if other.target_vocab != self.target_vocab:
+        translator = self._scorer_runs[run]
+        if translator.target_vocab != self.target_vocab:
             raise UsageError(
                 f"{run}: another target vocabulary than that of the run that translates"
             )
-        source_ids = other.source_vocab.ids_of(other.source_tokenizer.tokenize(line))
-        return other._steps, source_ids, len(other.target_vocab)
+        tokens = translator.source_tokenizer.tokenize(line)
+        source_ids = translator.source_vocab.ids_of(tokens)
+        return translator._steps, source_ids, len(translator.target_vocab)
 
 
 def _distinct(translations: Sequence[Translation]) -> list[Translation]:
-    """The first translation with each token sequence."""
+    """Return the first translation with each token sequence."""
     by_tokens: dict[tuple[str, ...], Translation] = {}
     for translation in translations:
         by_tokens.setdefault(tuple(translation.tokens), translation)
