@@ -1,1 +1,1 @@
-"""Search: from next-token probabilities to whole translations."""
+"""Search: find whole translations with the next-token probabilities of a model."""

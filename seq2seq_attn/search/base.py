@@ -1,23 +1,27 @@
-"""The contracts of search methods and scorers, the models that they read, and the hypotheses that a
-search returns.
+"""The contracts of search methods and scorers, of the models that a search reads, and of the
+hypotheses that it returns.
 
-A method is a file of this folder, or of a module named by `--import`, with a function
+A search method is a file of this folder, or a module named by `--import`, with a function
 
     search(model: StepModel, source: SearchSource, options: SearchConfig) -> list[list[Hypothesis]]
 
-that returns hypotheses per sentence, best first, at least one each. A method with options of its
-own annotates the third parameter with a subclass of `SearchConfig` that has them.
+The function returns at least one hypothesis per sentence, best first. A method that adds options
+annotates the third parameter with a subclass of `SearchConfig` that defines them.
 
-A scorer changes what ranks the next tokens:
+A scorer changes the scores that rank the next tokens:
 
     total(y_1 ... y_t) = total(y_1 ... y_t-1) + rescore(log p(. | y_<t, x))[y_t]
 
-Scorers stack: each reads the scores of the one before it, the first the model's log-probabilities.
-A search keeps the hypotheses with the highest totals. A hypothesis's `log_prob` stays the model's,
-its `score` comes from its total.
+Scorers stack: the first scorer reads the model's log-probabilities, and each further scorer reads
+the scores of the scorer before it. A search keeps the hypotheses with the highest totals. The
+`log_prob` of a hypothesis stays the model's log-probability; its `score` is computed from the
+total.
 
-Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V
-target vocabulary, J candidates of a row, T target positions.
+A row is a hypothesis that the search extends. A search has the same number of rows for each
+sentence, for example one for each slot of a beam.
+
+Shapes: B sentences, K rows of a sentence, R = B * K rows in search, S source positions, V target
+vocabulary, J candidates of a row, T target positions.
 """
 
 from __future__ import annotations
@@ -43,49 +47,68 @@ StateT = TypeVar("StateT")
 
 
 class NextTokens(Protocol):
-    """Probabilities of the next token of each row."""
+    """The log-probabilities of the next token of each row, and the attention of the step."""
 
     @property
     def weights_RS(self) -> Tensor | None:
-        """The attention of the step; None for models without attention over source positions, such
-        as those with a fixed vector."""
+        """The attention weights of the step.
+
+        They are None for a model without attention over source positions, such as a model with a
+        fixed vector.
+        """
         ...
 
     def top(
         self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
     ) -> tuple[Tensor, Tensor]:
-        """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that are not forbidden,
-        best first, ties by the lower id; J = min(num_candidates, V). `stride` = K: only for rows 0,
-        K, 2 K, ..."""
+        """Return `log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens, best first.
+
+        Ties are broken by the lower id.
+
+        Args:
+            num_candidates: the maximum number of tokens per row; J = min(num_candidates, V).
+            forbidden: ids that are not returned.
+            stride: a stride of K returns tokens for rows 0, K, 2 K, ... only.
+        """
         ...
 
     def log_probs(self) -> Tensor:
-        """`log_probs_RV` of all tokens, float32; [R, V + S] with an output that copies source
-        positions."""
+        """Return `log_probs_RV` (float32) of all tokens.
+
+        The shape is [R, V + S] for a model whose output copies source positions.
+        """
         ...
 
 
 class StepModel(Protocol[StateT]):
-    """The interface that search needs from a translation model: one decoder step at a time. Rows of
-    a sentence are adjacent: row r belongs to sentence r // K."""
+    """A translation model that makes one decoder step at a time, as a search needs it.
+
+    Rows of a sentence are adjacent: row r belongs to sentence r // K.
+    """
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> StateT:
-        """Encode B sentences and give the state before the first step, with R = B *
-        `rows_per_sentence` rows."""
+        """Encode B sentences and return the state before the first step.
+
+        The state has R = B * `rows_per_sentence` rows.
+        """
         ...
 
     def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[NextTokens, StateT]:
-        """One step after the previous tokens (BOS at first)."""
+        """Read the previous token of each row (BOS at first), and return the next tokens and the
+        next state."""
         ...
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:
-        """The state whose row i is the old row `index_R[i]`. Whole sentences may be removed. A
-        sentence that stays has K rows, each selected from its own old rows."""
+        """Return the state whose row i is the old row `index_R[i]`.
+
+        Whole sentences may be removed. A sentence that stays in the batch has K rows, each selected
+        from the old rows of the same sentence.
+        """
         ...
 
 
 class TokenScores:
-    """`NextTokens` with all log-probabilities."""
+    """`NextTokens` that are stored as the log-probabilities of all tokens."""
 
     def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
         self._log_probs_RV = log_probs_RV
@@ -105,7 +128,7 @@ class TokenScores:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation of a sentence, as ids."""
+    """A translation of a sentence, as ids of target tokens."""
 
     ids: list[int]
     """target tokens without BOS and EOS; ids from the target vocabulary's size on are copies of
@@ -116,53 +139,59 @@ class Hypothesis:
     score: float
     """the score that ranks hypotheses (`beam.py`)"""
     is_finished: bool
-    """it ended with EOS"""
+    """whether the hypothesis ended with EOS"""
     is_cut: bool
-    """the length limit cut this hypothesis, or another hypothesis with a higher score"""
+    """whether the length limit cut this hypothesis, or another hypothesis with a higher score"""
     weights_TS: npt.NDArray[np.float32] | None
-    """attention of each step, including the EOS step (T = len(ids) + 1 if finished), over the
-    sentence's source positions (EOS included, no padding); rows sum to 1"""
+    """attention weights of each step over the sentence's source positions, with EOS and without
+    padding; rows sum to 1. A finished hypothesis has a row for EOS: T = len(ids) + 1"""
 
 
 class SearchSource(NamedTuple):
-    """The sentences of a search. A method that needs no text leaves `to_ids` and `to_text`
-    alone."""
+    """The sentences of a search, with limits and prefixes of their hypotheses."""
 
     batch: SourceBatch
     max_lengths_B: Sequence[int]
     """maximum number of tokens of a sentence's hypotheses, EOS included, at least 1"""
     prefixes: Sequence[Sequence[int]] = ()
-    """ids that each sentence's hypotheses begin with; empty: no prefixes. Ids of source positions
-    count as UNK if the model copies no source tokens"""
+    """for each sentence, the ids that its hypotheses begin with; () if no sentence has a prefix.
+    Ids of source positions count as UNK if the model copies no source tokens"""
     scorers: Sequence[Scorer] = ()
-    """in the order in which they stack"""
+    """the scorers of the search; the first reads the model's log-probabilities"""
     keeps_weights: bool = True
-    """whether hypotheses come with attention weights"""
+    """whether the search returns the attention weights of hypotheses"""
     to_ids: Callable[[str], list[int]] = lambda text: []
-    """the target ids of a text"""
+    """returns the target ids of a text"""
     to_text: Callable[[int, Hypothesis], str] = lambda sentence, hypothesis: ""
-    """the text of a hypothesis of the sentence with that index in the batch"""
+    """returns the text of a hypothesis; `sentence` is the index of its sentence in the batch"""
 
 
 class Scorer(ABC):
-    """Keeps nothing on `self` between steps; its state holds a row for each row of the search
-    (`model/layers.py`)."""
+    """Changes the scores of the next tokens.
+
+    A scorer keeps nothing on `self` between steps. Its state holds a row for each row of the search
+    (`model/layers.py`).
+    """
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
-        """The state before the first step."""
+        """Return the state before the first step."""
         return None
 
     @abstractmethod
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """New scores of the next tokens, float32, and the next state. `tokens_RT` are the tokens so
-        far, without BOS.
+        """Return new scores of the next tokens, float32, and the next state.
 
-        -inf excludes a token. No score may be above 0: a beam ends when no total can rise above
-        those of its finished hypotheses. `scores_RV` is not changed in place.
+        A score of -inf excludes a token. No score may be above 0, because a beam ends when no
+        hypothesis can reach a higher total than its finished hypotheses.
+
+        Args:
+            scores_RV: scores of the next tokens, which must not be changed in place.
+            tokens_RT: the tokens of each row so far, without BOS.
+            state: the state before this step.
         """
 
     def reorder(self, state: Any, index_R: Tensor) -> Any:
-        """As `StepModel.reorder`."""
+        """Return the state whose row i is the old row `index_R[i]`."""
         return select_rows(state, index_R)
 
 
@@ -172,11 +201,12 @@ Search = Callable[[StepModel[Any], SearchSource, Any], list[list[Hypothesis]]]
 def find_search(
     config: SearchConfig, options: Mapping[str, object] | None = None
 ) -> tuple[Search, SearchConfig]:
-    """The search method and its options: those of `config`, with those of `options` that are not
-    None on top.
+    """Return the search method and its options.
+
+    Values of `options` that are not None take precedence over values of `config`.
 
     Raises:
-        UsageError: an unknown method or option, or a value outside its limits.
+        UsageError: a method or option is unknown, or a value is outside its limits.
     """
     options = {name: value for name, value in (options or {}).items() if value is not None}
     name = str(options.get("method", config.method))
@@ -189,7 +219,7 @@ def find_search(
             "last annotated as SearchConfig or a subclass that is known at run time"
         )
     configured = config.model_dump(exclude_unset=True)
-    if name != config.method:  # without the former method's own options
+    if name != config.method:  # options that only the configured method has are left out
         configured = {key: value for key, value in configured.items() if key in kind.model_fields}
     values = {**configured, **options}
     for key in values:

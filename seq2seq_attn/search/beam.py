@@ -1,21 +1,25 @@
 """Beam search over many sentences at once.
 
-A sentence has K slots. Each step fills its free slots with the best continuations of its alive
-hypotheses. A hypothesis that ends with EOS is finished and keeps its slot, so that the beam narrows
-as hypotheses finish (as in Bahdanau's own decoder). K = 1 is therefore greedy search, whatever the
-length penalty. A sentence leaves the batch when no alive hypothesis can still beat the worst of its
-`n_best` finished ones, or when it reaches its length limit.
+A beam has K slots, each for one hypothesis. Each step fills the free slots with the best
+continuations of the alive hypotheses. A hypothesis that ends with EOS is finished and keeps its
+slot, so that the beam narrows as hypotheses finish (as in the decoder of Bahdanau et al.). K = 1 is
+therefore greedy search, whatever the length penalty. A sentence leaves the batch when no alive
+hypothesis can still beat the worst of its `n_best` finished hypotheses, or when it reaches its
+length limit.
 
     score(y | x) = log p(y | x) / |y|^alpha + beta sum_j log min(sum_t a_tj, 1)
 
-alpha is `length_penalty`, with the length in target tokens including EOS, beta is
-`coverage_penalty` (Wu et al. 2016, section 7, equation 14, but with |y| in place of (5 + |y|) / 6),
-a_tj the attention weight of source position j at step t. With scorers, the total of their scores
-takes the place of log p(y | x).
+alpha is `length_penalty`, and |y| is the length in target tokens including EOS. beta is
+`coverage_penalty`, and a_tj is the attention weight of source position j at step t. The formula is
+equation 14 of Wu et al. 2016, section 7, with |y| in place of (5 + |y|) / 6. With scorers, the
+total of their scores takes the place of log p(y | x).
 
-Shapes: B beams, one for each sentence still in the batch, K slots of a beam, R = B * K rows, J
-candidates of a row, C candidates of a beam, N hypotheses returned per sentence, T tokens so far, S
-source positions.
+A candidate is a token that may continue a hypothesis. The candidates of a beam are numbered row by
+row, C = K J of them.
+
+Shapes: B beams (one for each sentence still in the batch, or several, see `search_beams`), K slots
+of a beam, R = B * K rows, J candidates of a row, C candidates of a beam, N hypotheses returned per
+sentence, T tokens so far, S source positions, X any width.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ LEAST_COVERAGE = 1e-6
 
 
 class Options(SearchConfig):
-    """The options of a beam."""
+    """The options of beam search."""
 
     @model_validator(mode="after")
     def _check_n_best(self) -> Options:
@@ -53,44 +57,48 @@ class Options(SearchConfig):
 
 
 class Beam(NamedTuple):
-    """The state of the search, for the sentences still in the batch."""
+    """The beams of the sentences still in the batch."""
 
     sentences_B: Tensor
-    """int64, the indices of these sentences"""
+    """int64, the index of each beam: the index of its sentence, if a sentence has one beam"""
     limits_B: Tensor
-    """int64, maximum number of tokens of a hypothesis, EOS included"""
+    """int64, the maximum number of tokens of a hypothesis, EOS included"""
     tokens_BKT: Tensor
     """int64, the tokens of each slot's hypothesis, BOS first"""
     totals_BK: Tensor
-    """float32, the total of the scores of the alive hypothesis in each slot; -inf for none"""
+    """float32, the total of the scores of the alive hypothesis in each slot; -inf for a slot
+    without an alive hypothesis"""
     log_probs_BK: Tensor
-    """float32, its log-probability"""
+    """float32, the log-probability of the hypothesis in each slot"""
     num_finished_B: Tensor
-    """int64, slots taken by finished hypotheses"""
+    """int64, the number of slots taken by finished hypotheses"""
     best_scores_BN: Tensor
-    """float32, scores of the best finished hypotheses, best first; -inf where there are fewer"""
+    """float32, the scores of the best finished hypotheses, best first; filled up with -inf"""
     coverage_BKS: Tensor | None
-    """float32, the attention that each source position has had; None without a coverage penalty"""
+    """float32, the sum of attention weights of each source position so far; None without a coverage
+    penalty"""
 
 
 class Candidates(NamedTuple):
-    """J tokens that may continue each row."""
+    """J tokens that may continue each row, and the choice among the candidates of a beam."""
 
     ids_RJ: Tensor
+    """int64, the candidates of each row"""
     scores_RJ: Tensor
-    """their scores, added to the totals of the rows"""
+    """float32, the scores of the candidates, which are added to the totals of the rows"""
     order_BK: Tensor
-    """int64, of the C = K J candidates of a beam, row by row, those that fill its free slots in
-    this order"""
+    """int64, the numbers of the candidates that fill the free slots of a beam, in this order"""
 
 
 Choose = Callable[[Beam, Ranked], Candidates]
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """Up to `n_best` hypotheses per sentence. Hypotheses cut at the length limit follow the
-    finished ones, if too few have finished. A model without attention over source positions has no
-    coverage penalty."""
+    """Return up to `n_best` hypotheses per sentence.
+
+    If fewer than `n_best` hypotheses have finished, hypotheses cut at the length limit follow them.
+    The coverage penalty of a model without attention over source positions is 0.
+    """
     if options.beam_size == 1 and not options.coverage_penalty:
         return greedy.search(model, source, options)
     return search_beams(model, source, options, choose_best, num_slots=options.beam_size)
@@ -106,9 +114,13 @@ def search_beams(
     num_slots: int,
     num_beams: int = 1,
 ) -> list[list[Hypothesis]]:
-    """Beam search with a choice of the continuations: hypotheses of each beam. A sentence has
-    `num_beams` beams side by side, each of `num_slots` slots; `choose` sees them all, a sentence's
-    beams adjacent."""
+    """Run beam search and return the hypotheses of each beam, best first.
+
+    Args:
+        choose: returns the continuations of all beams at a step.
+        num_slots: number of slots of a beam.
+        num_beams: number of beams of a sentence, which are adjacent.
+    """
     steps_model = RankedSteps(model, source, options)
     beam = _start(source, options, num_slots, num_beams)
     state = steps_model.start(num_slots * num_beams)
@@ -132,9 +144,10 @@ def search_beams(
 
 
 def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
-    """The continuations with the highest totals. Ties are broken by slot, then by id."""
+    """Choose the continuations with the highest totals. Ties are broken by slot, then by id."""
     num_slots = beam.totals_BK.shape[1]
-    is_first = beam.tokens_BKT.shape[2] == 1  # before the first step, the slots of a beam are equal
+    # Before the first step, the slots of a beam are equal, so only slot 0 is ranked.
+    is_first = beam.tokens_BKT.shape[2] == 1
     scores_RJ, ids_RJ = ranked.top(num_slots, stride=num_slots if is_first else 1)
     if is_first:
         scores_RJ = scores_RJ.repeat_interleave(num_slots, dim=0)
@@ -143,17 +156,20 @@ def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
 
 
 def add(sums_BK: Tensor, steps_RJ: Tensor) -> Tensor:
-    """`sums_BC` with the steps of each row added, slot by slot."""
+    """Add the values of each row's candidates to the sum of the row, and return `sums_BC`."""
     return (sums_BK.view(-1, 1) + steps_RJ).view(len(sums_BK), -1)
 
 
 def rank_candidates(beam: Beam, scores_RJ: Tensor) -> Tensor:
-    """`order_BC`: the candidates of each beam by their totals, ties by the lower index."""
+    """Return `order_BC`, the numbers of the candidates of each beam, highest total first.
+
+    Ties are broken by the lower number.
+    """
     return add(beam.totals_BK, scores_RJ).argsort(dim=1, descending=True, stable=True)
 
 
 def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
-    """`is_taken_BK`: the continuation with this total exists, and has a free slot."""
+    """Return `is_taken_BK`: whether each continuation has a total above -inf and a free slot."""
     num_slots = beam.totals_BK.shape[1]
     num_free_B1 = (num_slots - beam.num_finished_B).unsqueeze(1)
     is_free_BK = torch.arange(num_slots, device=num_free_B1.device) < num_free_B1
@@ -163,11 +179,12 @@ def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
 def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beams: int) -> Beam:
     device = source.batch.ids_BS.device
     sentences_B = torch.arange(len(source.max_lengths_B) * num_beams, device=device)
-    # before the first step, the slots of a beam are equal: only one of them is continued
+    # Before the first step, the slots of a beam are equal, so only slot 0 is continued.
     totals_BK = torch.full((len(sentences_B), num_slots), -torch.inf, device=device)
     totals_BK[:, 0] = 0.0
     coverage_BKS = None
-    if options.coverage_penalty:  # padding counts as covered
+    if options.coverage_penalty:
+        # Padding counts as covered, so that it adds nothing to the penalty.
         is_padding_BS = ~source.batch.mask_BS.repeat_interleave(num_beams, dim=0)
         coverage_BKS = is_padding_BS.float().unsqueeze(1).repeat(1, num_slots, 1)
     limits_B = torch.tensor(list(source.max_lengths_B), device=device)
@@ -186,8 +203,10 @@ def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beam
 def _advance(
     beam: Beam, ranked: Ranked, candidates: Candidates, length: int, options: SearchConfig
 ) -> tuple[Beam, Step]:
-    """One step: fill the free slots with the candidates, whose hypotheses are now `length` tokens
-    long."""
+    """Fill the free slots with the chosen candidates, and return the next beams and the step.
+
+    The extended hypotheses are `length` tokens long.
+    """
     ids_RJ, scores_RJ, order_BK = candidates
     totals_BK = add(beam.totals_BK, scores_RJ).gather(1, order_BK)
     log_probs_BK = add(beam.log_probs_BK, ranked.log_probs(ids_RJ, scores_RJ)).gather(1, order_BK)
@@ -227,8 +246,10 @@ def _advance(
 def _covered(
     beam: Beam, weights_RS: Tensor | None, parents_BK: Tensor, coverage_penalty: float
 ) -> tuple[Tensor | None, Tensor | float]:
-    """The coverage of each hypothesis with this step's weights, and beta sum_j log min(coverage_j,
-    1)."""
+    """Return the coverage after this step and the coverage penalty.
+
+    The penalty of each hypothesis is beta sum_j log min(coverage_j, 1).
+    """
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
     coverage_BKS = beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape)
@@ -238,16 +259,17 @@ def _covered(
 
 
 def _from_parents(values_BKX: Tensor, parents_BK: Tensor) -> Tensor:
+    """Select, for each slot, the values of the slot that its hypothesis was in."""
     return values_BKX.gather(1, parents_BK.unsqueeze(2).expand(-1, -1, values_BKX.shape[2]))
 
 
 def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
-    """`is_open_B`: the sentence is below its limit, and an alive hypothesis can still beat its
-    worst finished one.
+    """Return `is_open_B`: whether the search of each beam goes on.
 
-    Totals only fall. So a hypothesis's score is bounded by its current total taken at the limit's
-    length if the penalty is positive, and at the next length if it is negative. The coverage
-    penalty is never positive.
+    It goes on while the beam is below its length limit and an alive hypothesis can still beat the
+    worst of its N best finished hypotheses. Totals only fall, and the coverage penalty is never
+    positive. So the score of a hypothesis is bounded by the score of its current total at another
+    length: at the length limit if `length_penalty` is positive, else at the next length.
     """
     best_length_B = beam.limits_B
     if length_penalty <= 0:

@@ -1,12 +1,12 @@
-"""Diverse beam search: groups of beams, each of which avoids the tokens of those before it
-(Vijayakumar et al. 2016).
+"""Diverse beam search: a sentence has several beams, called groups, and each group avoids the
+tokens that earlier groups chose at the same step (Vijayakumar et al. 2016).
 
     group g keeps the continuations with the highest  log p(y_1 ... y_t | x) - lambda n_t(y_t)
 
-n_t(w) is the number of hypotheses in the groups before g that take w at the same step t, the
-paper's Hamming diversity, and lambda is `diversity`. The penalty only decides what a group keeps:
-the scores of hypotheses, which rank those of all groups at the end, are without it. With lambda =
-0, all groups find the same.
+n_t(w) is the number of hypotheses in earlier groups that take token w at step t (the Hamming
+diversity of the paper), and lambda is `diversity`. The penalty only decides which continuations a
+group keeps. It is no part of the scores, which rank the hypotheses of all groups at the end. With
+lambda = 0, all groups find the same hypotheses.
 
 Shapes: B sentences, G groups, K slots of a group, R = B * G * K rows, V target vocabulary, J
 candidates of a row.
@@ -32,7 +32,7 @@ from seq2seq_attn.search.loop import Ranked
 
 
 class Options(beam.Options):
-    """The options of a beam whose slots are shared by groups."""
+    """The options of a beam search whose slots are divided into groups."""
 
     num_groups: NumSamples | None = None
     """Groups of beam_size / N slots. None: a group for each slot, which gives the most
@@ -50,7 +50,7 @@ class Options(beam.Options):
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """Up to `n_best` different hypotheses per sentence."""
+    """Return up to `n_best` different hypotheses per sentence."""
     num_groups = options.num_groups or options.beam_size
     choose = partial(choose_diverse, num_groups=num_groups, diversity=options.diversity)
     num_slots = options.beam_size // num_groups
@@ -60,7 +60,10 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
 
 
 def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: float) -> Candidates:
-    """The continuations of each group in turn. The groups of a sentence are adjacent beams."""
+    """Choose the continuations of each group in turn.
+
+    The groups of a sentence are adjacent beams of `beams`.
+    """
     num_slots = beams.totals_BK.shape[1]
     scores_RV = ranked.scores()
     rows_BGK = torch.arange(len(scores_RV), device=scores_RV.device).view(-1, num_groups, num_slots)
@@ -68,12 +71,13 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
     chosen = []
     for group in range(num_groups):
         rows_R = rows_BGK[:, group].flatten()
-        own = select_rows(beams, rows_R[::num_slots] // num_slots)
+        group_beams = select_rows(beams, rows_R[::num_slots] // num_slots)
         penalty_RV = diversity * taken_BV.repeat_interleave(num_slots, dim=0)
         ranks_RJ, ids_RJ = top_tokens(scores_RV[rows_R] - penalty_RV, num_slots)
         scores_RJ = scores_RV[rows_R].gather(1, ids_RJ)
-        order_BK = rank_candidates(own, ranks_RJ)[:, :num_slots]
-        is_taken_BK = is_taken(own, add(own.totals_BK, scores_RJ).gather(1, order_BK))
+        order_BK = rank_candidates(group_beams, ranks_RJ)[:, :num_slots]
+        totals_BK = add(group_beams.totals_BK, scores_RJ).gather(1, order_BK)
+        is_taken_BK = is_taken(group_beams, totals_BK)
         ids_BK = ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
         taken_BV.scatter_add_(1, ids_BK, is_taken_BK.float())
         chosen.append(Candidates(ids_RJ, scores_RJ, order_BK))
@@ -82,13 +86,13 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
 
 
 def _interleave(groups: Sequence[Tensor], num_sentences: int) -> Tensor:
-    """The rows of all groups, those of a sentence adjacent."""
+    """Return the rows of all groups such that the rows of a sentence are adjacent."""
     rows = [values.view(num_sentences, -1, values.shape[1]) for values in groups]
     return torch.stack(rows, dim=1).flatten(0, 2)
 
 
 def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
-    """The different hypotheses of all groups: finished ones first, then by score."""
+    """Return the different hypotheses of all groups, finished hypotheses first, best first."""
     different = {tuple(hypothesis.ids): hypothesis for group in groups for hypothesis in group}
     return sorted(
         different.values(), key=lambda hypothesis: (not hypothesis.is_finished, -hypothesis.score)

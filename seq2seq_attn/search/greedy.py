@@ -16,14 +16,14 @@ from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish
 from seq2seq_attn.text.vocab import BOS, EOS
 
 Choose = Callable[[Ranked, Tensor, int], tuple[Tensor, Tensor]]
-"""the next token of each row, from `Ranked`, `sentences_R` and the number of tokens so far:
-`scores_R1` and `ids_R1`"""
+"""chooses the next token of each row: takes the ranked tokens, `sentences_R` and the number of
+tokens so far, and returns `scores_R1` and `ids_R1`"""
 
 
 def search(
     model: StepModel[Any], source: SearchSource, options: SearchConfig
 ) -> list[list[Hypothesis]]:
-    """One hypothesis per sentence. The length penalty only changes its score."""
+    """Return one hypothesis per sentence. The length penalty only changes the score."""
     return search_rows(model, source, options, lambda ranked, sentences_R, length: ranked.top(1))
 
 
@@ -31,7 +31,10 @@ def search(
 def search_rows(
     model: StepModel[Any], source: SearchSource, options: SearchConfig, choose: Choose
 ) -> list[list[Hypothesis]]:
-    """Greedy search with a choice of the next token. Finished sentences leave the batch."""
+    """Extend one hypothesis per sentence by the tokens that `choose` returns.
+
+    Finished sentences leave the batch.
+    """
     device = source.batch.ids_BS.device
     sentences_R = torch.arange(len(source.max_lengths_B), device=device)
     limits_R1 = torch.tensor(list(source.max_lengths_B), device=device).unsqueeze(1)

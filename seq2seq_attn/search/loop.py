@@ -1,15 +1,14 @@
-"""The two ends of every search: next tokens as rules and scorers rank them, and hypotheses from the
-recorded steps.
+"""The beginning and the end of every search: rank the next tokens with rules and scorers, and trace
+hypotheses back through the recorded steps.
 
 Rules exclude tokens that a translation must not contain, make it begin with its prefix, and stop
-n-grams from repeating. The log-probabilities of the rest are not renormalized.
+n-grams from repeating. The log-probabilities of the other tokens are not renormalized.
 
-A search records each `Step` and copies nothing while it runs. At the end, the best hypotheses
-are traced back from their last token to their first.
+A search records each `Step` and copies no tokens or weights while it runs. At the end, the best
+hypotheses are traced back from their last token to their first.
 
 Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, P prefix
-tokens or hypotheses picked, V target vocabulary, J candidates of a row, T steps, W n-grams of a
-row.
+tokens, V target vocabulary, J candidates of a row, T tokens so far, W n-grams of a row.
 """
 
 import math
@@ -34,39 +33,46 @@ from seq2seq_attn.search.base import (
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 FREE = -1
-"""fills `prefixes_RP` after the end of a prefix"""
+"""fills `prefixes_RP` after the end of a prefix, where any token may follow"""
 
 
 class Ranked(NamedTuple):
-    """The next tokens of each row with the scores that rank them: the model's log-probabilities,
-    unless rules or scorers change them."""
+    """The next tokens of each row with the scores that rank them.
+
+    The scores are the model's log-probabilities, unless rules or scorers change them.
+    """
 
     tokens: NextTokens
-    """their scores in place of log-probabilities"""
+    """the next tokens, with scores in place of log-probabilities"""
     forbidden: Sequence[int]
+    """ids of excluded tokens whose score in `tokens` is not yet -inf"""
     log_probs_RV: Tensor | None
-    """the model's log-probabilities; None: they are the scores"""
+    """the model's log-probabilities; None if the scores are the log-probabilities"""
 
     def top(self, num_candidates: int, *, stride: int = 1) -> tuple[Tensor, Tensor]:
-        """`scores_RJ` and `ids_RJ` of the best tokens, as `NextTokens.top`."""
+        """Return `scores_RJ` and `ids_RJ` of the best tokens (see `NextTokens.top`)."""
         return self.tokens.top(num_candidates, forbidden=self.forbidden, stride=stride)
 
     def scores(self) -> Tensor:
-        """`scores_RV` of all tokens, -inf for those that are excluded."""
+        """Return `scores_RV` of all tokens; excluded tokens have -inf."""
         scores_RV = self.tokens.log_probs()
         return forbid_tokens_(scores_RV.clone(), self.forbidden) if self.forbidden else scores_RV
 
     def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor) -> Tensor:
-        """The model's log-probabilities of tokens with these scores, -inf for those that are
-        excluded."""
+        """Return the model's log-probabilities of the tokens `ids_RJ`.
+
+        A token is excluded if its score in `scores_RJ` is -inf, and then has -inf here too.
+        """
         if self.log_probs_RV is None:
             return scores_RJ
         return self.log_probs_RV.gather(1, ids_RJ).masked_fill(scores_RJ == -torch.inf, -torch.inf)
 
 
 class RankedSteps:
-    """The steps of a model with the rules and scorers of a search. Its state is the model's and
-    that of each scorer."""
+    """The steps of a model with the rules and scorers of a search.
+
+    The state is a tuple of the model's state and the state of each scorer.
+    """
 
     def __init__(self, model: StepModel[Any], source: SearchSource, options: SearchConfig) -> None:
         self._model = model
@@ -77,14 +83,14 @@ class RankedSteps:
             self._scorers.insert(0, Rules(self._forbidden, options.no_repeat_ngram))
 
     def start(self, rows_per_sentence: int) -> tuple[Any, ...]:
-        """The state before the first step."""
+        """Return the state before the first step."""
         states = [self._model.start(self._source.batch, rows_per_sentence)]
         for scorer in self._scorers:
             states.append(scorer.start(self._source, rows_per_sentence))
         return tuple(states)
 
     def step(self, tokens_RT: Tensor, state: tuple[Any, ...]) -> tuple[Ranked, tuple[Any, ...]]:
-        """The next tokens after these, BOS first."""
+        """Return the next tokens and the next state. `tokens_RT` begins with BOS."""
         tokens, model_state = self._model.step(tokens_RT[:, -1], state[0])
         if not self._scorers:
             return Ranked(tokens, self._forbidden, None), (model_state,)
@@ -97,6 +103,7 @@ class RankedSteps:
         return Ranked(TokenScores(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
+        """Return the state whose row i is the old row `index_R[i]`."""
         states = [self._model.reorder(state[0], index_R)]
         for scorer, scorer_state in zip(self._scorers, state[1:], strict=True):
             states.append(scorer.reorder(scorer_state, index_R))
@@ -104,8 +111,11 @@ class RankedSteps:
 
 
 class Rules(Scorer):
-    """Excludes tokens, and completes no n-gram of a given length twice (0: no such rule). The
-    prefix takes precedence over both. The state is `prefixes_RP`, None without prefixes."""
+    """Excludes forbidden tokens and tokens that would repeat an n-gram of `no_repeat_ngram` tokens.
+
+    With `no_repeat_ngram` = 0, n-grams may repeat. A prefix takes precedence over both rules. The
+    state is `prefixes_RP`, or None without prefixes.
+    """
 
     def __init__(self, forbidden: Sequence[int], no_repeat_ngram: int) -> None:
         self._forbidden = forbidden
@@ -126,7 +136,7 @@ class Rules(Scorer):
         length = tokens_RT.shape[1]
         n = self._no_repeat_ngram
         if n and length >= n:
-            # forbid each token that would complete an n-gram which the row already has
+            # Exclude each token that would complete an n-gram that the row already has.
             ngrams_RWn = tokens_RT.unfold(1, n, 1)
             is_again_RW = (ngrams_RWn[..., :-1] == tokens_RT[:, None, length - n + 1 :]).all(dim=2)
             ids_RW = ngrams_RWn[..., -1].where(is_again_RW, PAD)  # PAD is forbidden in any case
@@ -141,28 +151,32 @@ class Rules(Scorer):
 
 
 class Step(NamedTuple):
-    """One search step, for the B sentences still in the batch."""
+    """The record of one search step, for the B sentences still in the batch.
+
+    With several beams per sentence (`beam.search_beams`), each beam counts as a sentence here.
+    """
 
     sentences_B: Tensor
-    """int64, the indices of these sentences"""
+    """int64, the indices of the sentences"""
     parents_BK: Tensor
     """int64, for each slot, the slot that its hypothesis was in before this step"""
     ids_BK: Tensor
-    """int64, its new token"""
+    """int64, the new token of the hypothesis"""
     log_probs_BK: Tensor
-    """float32, its log-probability up to this token"""
+    """float32, the log-probability of the hypothesis, new token included"""
     scores_BK: Tensor
-    """float32, the score that ranks it, if it ends or is cut here"""
+    """float32, the score that ranks the hypothesis if it ends or is cut in this step"""
     is_ended_BK: Tensor
-    """bool, it ended with EOS in this step"""
+    """bool, whether the hypothesis ended with EOS in this step"""
     is_cut_BK: Tensor
-    """bool, it reached the length limit in this step, without EOS"""
+    """bool, whether the hypothesis reached the length limit in this step, without EOS"""
     weights_RS: Tensor | None
-    """float32, the attention of the step, in the rows before the step"""
+    """float32, the attention weights of the step; rows are the slots before the step, so the
+    weights of a hypothesis are in the row of its parent"""
 
 
 class _End(NamedTuple):
-    """The last token of a hypothesis."""
+    """The step and slot of a hypothesis's last token, and the scores of the hypothesis."""
 
     step: int
     slot: int
@@ -175,7 +189,7 @@ class _Recorded(NamedTuple):
     """The fields of a `Step` that a hypothesis is traced back through."""
 
     rows: dict[int, int]
-    """by sentence, its row in the batch at this step"""
+    """the row of each sentence in the batch at this step"""
     parents_BK: list[list[int]]
     ids_BK: list[list[int]]
     weights_BKS: npt.NDArray[np.float32] | None
@@ -184,10 +198,18 @@ class _Recorded(NamedTuple):
 def finish(
     steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_beams: int = 1
 ) -> list[list[Hypothesis]]:
-    """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are
-    too few, those cut at the length limit. Ties are broken by the earlier step, then the lower
-    slot. Each sentence has at least one. Each sentence has `num_beams` beams, one after another: if
-    one is cut, that counts for all."""
+    """Return the `n_best` best hypotheses of each beam, at least one, best first.
+
+    If fewer than `n_best` hypotheses have finished, hypotheses cut at the length limit follow them.
+    Ties are broken by the earlier step, then by the lower slot.
+
+    Args:
+        steps: the recorded steps of the search.
+        lengths_B: the number of source positions of each beam's sentence.
+        n_best: the maximum number of hypotheses of a beam.
+        num_beams: number of beams of a sentence, which are adjacent. A hypothesis that is cut in
+            one of them counts for the `is_cut` of the hypotheses of all of them.
+    """
     ends_B = _find_ends(steps, len(lengths_B))
     best_cut_B = []
     for ends in ends_B:
@@ -206,7 +228,7 @@ def finish(
 
 
 def _find_ends(steps: Sequence[Step], num_sentences: int) -> list[list[_End]]:
-    """The ends of each sentence's hypotheses, by step, then by slot."""
+    """Return the ends of each sentence's hypotheses, in the order of steps, then of slots."""
     ends_B: list[list[_End]] = [[] for _ in range(num_sentences)]
     for number, step in enumerate(steps):
         sentences = step.sentences_B.tolist()
@@ -226,6 +248,7 @@ def _find_ends(steps: Sequence[Step], num_sentences: int) -> list[list[_End]]:
 
 
 def _record(step: Step) -> _Recorded:
+    """Copy a step from the device into lists and arrays."""
     sentences = step.sentences_B.tolist()
     weights_BKS = None
     if step.weights_RS is not None:
@@ -242,7 +265,10 @@ def _record(step: Step) -> _Recorded:
 def _trace(
     steps: Sequence[_Recorded], sentence: int, end: _End, num_source: int, best_cut: float
 ) -> Hypothesis:
-    """The hypothesis with this end. `best_cut`: the best score of the sentence's cut ones."""
+    """Return the hypothesis with the given end.
+
+    `best_cut` is the best score of the sentence's hypotheses that the length limit cut.
+    """
     ids = []
     weights = []
     slot = end.slot
@@ -265,7 +291,7 @@ def _trace(
 
 
 def _empty(steps: Sequence[_Recorded], num_source: int) -> Hypothesis:
-    """The hypothesis of a sentence where every token had probability 0, or NaN."""
+    """Return the hypothesis of a sentence for which every token had probability 0 or NaN."""
     weights_TS = None
     if steps[0].weights_BKS is not None:
         weights_TS = np.zeros((0, num_source), dtype=np.float32)

@@ -1,9 +1,9 @@
-"""Minimum Bayes risk: of many samples, the translation that the others resemble most (Kumar & Byrne
-2004; with samples as in Eikema & Aziz 2020, section 6).
+"""Minimum Bayes risk: draw many samples and choose the sample that is most similar to the others
+(Kumar & Byrne 2004; with samples as in Eikema & Aziz 2020, section 6).
 
     y* = argmax_y 1/N sum_n chrF(y, y_n)        over the samples y_1 ... y_N
 
-chrF is sacreBLEU's chrF2 of a sentence, but 100, not 0, of two empty ones.
+chrF is sacreBLEU's sentence chrF2, except that two empty sentences have a chrF of 100, not 0.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 
 
 class Options(sample.Options):
-    """The options of samples, of which `num_samples` are drawn."""
+    """The options of minimum Bayes risk, which draws `num_samples` samples per sentence."""
 
     @property
     def rows_per_sentence(self) -> int:
-        """A row per sample."""
+        """The number of rows in search per sentence: one for each sample."""
         return self.num_samples
 
     @model_validator(mode="after")
@@ -39,8 +39,10 @@ class Options(sample.Options):
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """The `n_best` samples of each sentence with different texts and the highest expected chrF,
-    their score."""
+    """Return the `n_best` samples of each sentence with the highest expected chrF, best first.
+
+    The samples of a sentence have different texts. Their score is the expected chrF.
+    """
     hypotheses = []
     for row, drawn in enumerate(sample.search(model, source, options)):
         texts = [source.to_text(row, hypothesis) for hypothesis in drawn]
@@ -50,8 +52,10 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
 
 
 def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
-    """The first index and the expected chrF of the `n_best` different texts where it is highest,
-    best first."""
+    """Return the `n_best` different texts with the highest expected chrF, best first.
+
+    Each text is returned as its first index in `texts` and its expected chrF.
+    """
     from sacrebleu.metrics.chrf import CHRF
 
     counts = Counter(texts)
@@ -60,8 +64,10 @@ def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
     expected = {}
     for text in counts:
         utilities = []
-        for other, count in counts.items():
-            utility = 100.0 if text == other else chrf.sentence_score(text, [other]).score
+        for reference, count in counts.items():
+            utility = 100.0
+            if text != reference:
+                utility = chrf.sentence_score(text, [reference]).score
             utilities.append(count * utility)
         expected[text] = sum(utilities) / len(texts)
     ranked = sorted(expected, key=lambda text: -expected[text])

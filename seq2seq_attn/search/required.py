@@ -1,17 +1,20 @@
 """Required words: a beam search whose translations contain given words (Post and Vilar 2018,
 dynamic beam allocation).
 
-A hypothesis belongs to bank m if its tokens meet m of the n required tokens: all tokens of a phrase
-that it contains, and of each other phrase the tokens that it ends with. Each of the n + 1 banks
-keeps its best k / (n + 1) continuations, rounded down, k being the number of free slots; the best
-of the rest fill the slots that are left. So hypotheses that have yet to meet a word compete with
-their own kind only. A hypothesis ends only after all phrases.
+A phrase is a required word or several required words in a row; it consists of target tokens. A
+hypothesis meets all tokens of a phrase that it contains. Of any other phrase, it meets the first
+tokens of the phrase if it ends with them.
 
-Besides its most probable tokens, a hypothesis is continued by the next token of each phrase that it
-lacks.
+A hypothesis that meets m of the n required tokens belongs to bank m. With k free slots, each of the
+n + 1 banks keeps its best k / (n + 1) continuations, rounded down. The best other continuations
+fill the slots that are left. So hypotheses that have yet to meet a word compete with each other,
+not with hypotheses of other banks. A hypothesis ends only after it has met all phrases.
 
-Shapes: B beams, K slots, R = B * K rows, J candidates of a row, C of a beam, P phrases, X any rows,
-T tokens.
+A hypothesis is continued by its most probable tokens, and by the next token of each phrase that it
+does not contain yet.
+
+Shapes: B beams, K slots, R = B * K rows, J candidates of a row, C candidates of a beam, N banks, P
+phrases, X any number of rows, T tokens.
 """
 
 from collections.abc import Sequence
@@ -32,15 +35,17 @@ from seq2seq_attn.text.vocab import EOS, UNK
 
 
 class Options(beam.Options):
-    """The options of a beam with required words."""
+    """The options of a beam search with required words."""
 
     required: tuple[str, ...] = ()
-    """Words or phrases that every translation contains; subwords may continue the last word. A line
-    that is split into segments has them in each."""
+    """Words or phrases that every translation contains. Subwords may continue the last word. A line
+    that is split into segments contains the words in the translation of each segment."""
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """Up to `n_best` hypotheses per sentence. One that the length limit cuts may lack words.
+    """Return up to `n_best` hypotheses per sentence.
+
+    A hypothesis that the length limit cuts may lack required words.
 
     Raises:
         UsageError: a required word is not in the vocabulary, or the beam has fewer slots than
@@ -66,7 +71,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
 def choose_by_bank(
     beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int
 ) -> Candidates:
-    """The best continuations of each bank, then the best of the rest."""
+    """Choose the best continuations of each bank, then the best other continuations."""
     num_beams, num_slots = beam.totals_BK.shape
     tokens_RT = beam.tokens_BKT.flatten(0, 1)[:, 1:]
     scores_RV = ranked.scores()
@@ -81,17 +86,18 @@ def choose_by_bank(
 
     order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
-    # among those of the same bank
+    # The position of each candidate in the ranking of its bank.
     position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)
     share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
     totals_BC = add(beam.totals_BK, scores_RJ).gather(1, order_BC)
-    is_rest_BC = (position_BC >= share_B1) | (totals_BC == -torch.inf)
-    order_BK = order_BC.gather(1, is_rest_BC.int().argsort(dim=1, stable=True))[:, :num_slots]
+    is_beyond_share_BC = (position_BC >= share_B1) | (totals_BC == -torch.inf)
+    by_share_BC = is_beyond_share_BC.int().argsort(dim=1, stable=True)
+    order_BK = order_BC.gather(1, by_share_BC)[:, :num_slots]
     return Candidates(ids_RJ, scores_RJ, order_BK)
 
 
 def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:
-    """`met_XP`: the number of tokens of each phrase that the rows meet."""
+    """Return `met_XP`, the number of tokens of each phrase that each row of tokens meets."""
     num_rows, length = tokens_XT.shape
     met_XP = torch.zeros(num_rows, len(phrases), dtype=torch.int64, device=tokens_XT.device)
     for column, phrase in enumerate(phrases):
@@ -108,11 +114,15 @@ def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:
 def _candidates(
     scores_RV: Tensor, met_RP: Tensor, phrases: Sequence[Sequence[int]], num_slots: int
 ) -> tuple[Tensor, Tensor]:
-    """`scores_RJ` and `ids_RJ`: the best tokens of each row, and the next one of each phrase; -inf
-    where it is among the others already."""
+    """Return `scores_RJ` and `ids_RJ` of the tokens that may continue each row.
+
+    They are the best tokens of the row and the next token of each phrase. The score of a phrase's
+    token is -inf if the token is among the candidates already, or if the phrase is met.
+    """
     scores_RJ, ids_RJ = top_tokens(scores_RV, num_slots)
     for column, phrase in enumerate(phrases):
-        tokens = torch.tensor([*phrase, EOS], device=ids_RJ.device)  # EOS: the phrase is met
+        # EOS stands for the next token of a phrase that is met.
+        tokens = torch.tensor([*phrase, EOS], device=ids_RJ.device)
         next_R1 = tokens[met_RP[:, column]].unsqueeze(1)
         is_known_R1 = (ids_RJ == next_R1).any(dim=1, keepdim=True) | (next_R1 == EOS)
         scores_R1 = scores_RV.gather(1, next_R1).masked_fill(is_known_R1, -torch.inf)

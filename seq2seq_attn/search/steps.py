@@ -1,4 +1,4 @@
-"""Step models: the plain steps of any model, its fast path, or several models as one.
+"""Step models, which a search calls: any model, its fast implementation, or an ensemble.
 
 Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, V target vocabulary.
 """
@@ -23,10 +23,10 @@ from seq2seq_attn.search.base import StepModel, TokenScores
 
 
 def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
-    """The fastest `StepModel` of a model, with its current weights.
+    """Return the fastest `StepModel` of a model, with the current parameters of the model.
 
     Raises:
-        UsageError: `int8` for a model without a fast path.
+        UsageError: `precision` is `int8` and the model has no fast implementation.
     """
     fast = speed.find("steps", model, precision)
     if fast is not None:
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 class PlainSteps(StepModel[State]):
-    """The model's own steps."""
+    """The steps of any model, computed by `Seq2Seq.step`."""
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
         self._model = model
@@ -73,8 +73,11 @@ class PlainSteps(StepModel[State]):
         return TokenScores(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:
-        """See `StepModel.reorder`. The rows of a sentence have equal copies of its memory, so it
-        need not move until sentences leave."""
+        """Return the state whose row i is the old row `index_R[i]`.
+
+        The rows of a sentence have equal copies of its memory, so the memory is only reordered when
+        sentences leave the batch.
+        """
         memory = state.memory
         rows = state.rows_per_sentence
         sentences_B = index_R[::rows] // rows
@@ -92,9 +95,9 @@ class Ensemble(StepModel[tuple[Any, ...]]):
 
         log p(y_t | y_<t, x) = log 1/N sum_n p_n(y_t | y_<t, x)
 
-    They may differ in everything but their vocabularies and whether their outputs copy source
-    tokens. The attention is the mean over the models that have attention over source positions. The
-    state is the tuple of theirs.
+    All models have the same vocabularies, and either all or none copy source tokens; they may
+    differ in everything else. The attention is the mean over the models that have attention over
+    source positions. The state is the tuple of the models' states.
     """
 
     def __init__(
@@ -104,8 +107,11 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         has_attention: bool = True,
         copies_source: bool = False,
     ) -> None:
-        """`has_attention`: whether a model has attention over source positions. `copies_source`:
-        see `Output`."""
+        """
+        Args:
+            has_attention: whether at least one of the models has attention over source positions.
+            copies_source: whether the outputs of the models copy source tokens (see `Output`).
+        """
         self._models = list(models)
         self.has_attention = has_attention
         self.copies_source = copies_source

@@ -32,10 +32,9 @@ def load(
             `runs/` that finished last. A list of several runs is loaded as an ensemble, which
             averages the models' probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-        precision: arithmetic of matrix products: `fp32`, `bf16`, `int8` or `auto`. `bf16` is faster on
-            CPUs that support it. `int8` is faster on most CPUs, runs on CPUs only, and
-            computes the encoder in bf16 if possible. `auto` is `fp32`, because the other two change
-            BLEU.
+        precision: arithmetic of matrix products: `fp32`, `bf16`, `int8` or `auto`. `bf16` is faster
+            on CPUs that support it. `int8` is faster on most CPUs, runs on CPUs only, and computes
+            the encoder in bf16 if possible. `auto` is `fp32`, because the other two change BLEU.
 
     Raises:
         UserError: there is no run, or a file of the run is missing, damaged or of another version.

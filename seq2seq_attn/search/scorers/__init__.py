@@ -1,1 +1,1 @@
-"""Scorers: what ranks the next tokens besides the model. The contract is `search/base.py`."""
+"""Scorers change the scores that rank the next tokens. `search/base.py` defines the contract."""

@@ -2,11 +2,12 @@
 
     score(y_t) = log p(y_t | y_<t, x) + weight * log q(y_t | y_<t)
 
-q is a language model: a run without a source (`data.source_language: none`), or one whose training
-pairs all have the same source line. It has the target vocabulary of the run that translates. A
-token that is copied from the source counts as UNK in q.
+q is a language model: a run without a source (`data.source_language: none`), or a run whose
+training pairs all have the same source line. Its target vocabulary must equal that of the run that
+translates. A token that is copied from the source counts as UNK in q.
 
-Shapes: R rows in search, V tokens that rank, Q target vocabulary, T tokens so far.
+Shapes: R rows in search, V target ids and copies of source positions, Q target ids, T tokens so
+far.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +22,12 @@ from seq2seq_attn.search.base import Scorer, SearchSource, StepModel
 from seq2seq_attn.text.vocab import BOS, UNK
 
 LoadSteps = Callable[[str, str], tuple[StepModel[Any], list[int], int]]
-"""the steps of a run, the ids of a source line, and the number of target ids"""
+"""takes a run and a source line; returns the steps of the run's model, the ids of the source line,
+and the number of target ids"""
 
 
 class Fusion(Scorer):
-    """Adds the log-probabilities of a language model."""
+    """Adds the weighted log-probabilities of a language model to the scores."""
 
     def __init__(
         self, steps: StepModel[Any], source_ids: Sequence[int], num_ids: int, *, weight: float
@@ -40,13 +42,13 @@ class Fusion(Scorer):
         return self._steps.start(batch.to(source.batch.ids_BS.device), rows_per_sentence)
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """See `Scorer.rescore`. The ids from Q on are source positions."""
+        """Return the scores with q added. Ids from Q on are copies of source positions."""
         previous_R = tokens_RT.new_full((len(tokens_RT),), BOS)
         if tokens_RT.shape[1]:
             previous_R = tokens_RT[:, -1]
         known_R = previous_R.masked_fill(previous_R >= self._num_ids, UNK)
         tokens, state = self._steps.step(known_R, state)
-        # the scores of copies from its own source are left out
+        # A language model that copies tokens of its source line has scores from Q on; omit them.
         log_probs_RQ = tokens.log_probs()[:, : self._num_ids]
         num_copied = scores_RV.shape[1] - self._num_ids
         copied = log_probs_RQ[:, UNK : UNK + 1].expand(-1, num_copied)
@@ -57,6 +59,11 @@ class Fusion(Scorer):
 
 
 def build(*, load_steps: LoadSteps, run: str, weight: Weight = 0.2, source: str = "") -> Fusion:
-    """`run`: the directory of the language model. `source`: the source line that it was trained
-    with, if any."""
+    """Build the scorer.
+
+    Args:
+        run: the run directory of the language model.
+        weight: the weight of its log-probabilities.
+        source: the source line that the language model was trained with, if any.
+    """
     return Fusion(*load_steps(run, source), weight=weight)
