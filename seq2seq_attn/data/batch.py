@@ -18,25 +18,29 @@ from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, ExtendedIds, Ids
 
 LinkArray = npt.NDArray[np.integer[Any]]
-"""[links of a pair, 2], source and target position"""
+"""[links of a pair, 2]: the source position and the target position of each link"""
 
 
 class SourceBatch(NamedTuple):
-    """Source sentences, each with EOS (so that every row has a real token), padded with PAD."""
+    """Source sentences of a batch, padded with PAD. Each sentence ends in EOS, so that every row
+    has a real token."""
 
     ids_BS: Tensor
-    """int64"""
+    """int64, ids in the source vocabulary"""
     lengths_B: Tensor
-    """int64, real positions including EOS; kept on the CPU so that reading it never synchronizes"""
+    """int64, numbers of tokens including EOS; kept on the CPU so that reading it never
+    synchronizes"""
     extended_ids_BS: Tensor
-    """int64, extended ids (`text/vocab.py`) of the same tokens; UNK where the spelling is not
-    given"""
+    """int64, extended ids (`text/vocab.py`) of the source tokens; UNK if the caller did not compute
+    extended ids"""
     vectors_BSF: Tensor | None = None
-    """float32, at the positions of a source of vectors; 0 elsewhere; None: all sources are texts"""
+    """float32, vectors at the positions of a source that is a file of vectors, and 0 at all other
+    positions; None if all sources are texts"""
 
     @property
     def inputs(self) -> Tensor:
-        """The input of the embedding, for a single source: ids [B, S] or vectors [B, S, F]."""
+        """The input of the encoder's embedding: vectors [B, S, F] if there are any, else ids
+        [B, S]. A batch with several sources must be separated into its sources first."""
         return self.ids_BS if self.vectors_BSF is None else self.vectors_BSF
 
     @property
@@ -45,7 +49,7 @@ class SourceBatch(NamedTuple):
         return self.ids_BS != PAD
 
     def to(self, device: torch.device) -> SourceBatch:
-        """The same batch on a device (asynchronously from pinned memory)."""
+        """Return a copy on a device. The copy is asynchronous from pinned memory."""
         return _moved(self, lambda tensor: tensor.to(device, non_blocking=True))
 
 
@@ -58,31 +62,32 @@ class Batch(NamedTuple):
     tgt_out_BT: Tensor
     """int64, EOS-suffixed, padded with PAD"""
     tgt_extended_BT: Tensor
-    """int64, `tgt_out_BT` in extended ids"""
+    """int64, extended ids (`text/vocab.py`) of the tokens in `tgt_out_BT`"""
     num_tokens: int
-    """target tokens to predict, including EOS"""
+    """number of target tokens to predict, including EOS"""
     indices_B: Tensor
-    """int64, indices of the pairs in their split; on the CPU"""
+    """int64, indices of the pairs in their split; kept on the CPU"""
     links_L3: Tensor | None = None
-    """int64, word alignments: each link's row, source position and target position; None: the
-    corpus has none"""
+    """int64, word alignments: row, source position and target position of each link; None if the
+    corpus has no links"""
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on a device (asynchronously from pinned memory)."""
+        """Return a copy on a device. The copy is asynchronous from pinned memory."""
         return _moved(self, lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self) -> Batch:
-        """The same batch in pinned memory, from which a GPU copies asynchronously."""
+        """Return a copy in pinned memory, from which a GPU copies asynchronously."""
         return _moved(self, Tensor.pin_memory)
 
 
 _ON_CPU = ("lengths_B", "indices_B")
-"""tensors that never go to a device"""
+"""the names of tensors that stay in pageable memory of the CPU"""
 BatchT = TypeVar("BatchT", SourceBatch, Batch)
 
 
 def _moved(batch: BatchT, move: Callable[[Tensor], Tensor]) -> BatchT:
-    """The batch with its own tensors moved, except those that stay on the CPU."""
+    """Return the batch after applying `move` to its tensors and to the tensors of its source,
+    except those that stay on the CPU."""
     moved: dict[str, Any] = {}
     for name, value in batch._asdict().items():
         if isinstance(value, SourceBatch):
@@ -97,8 +102,13 @@ def collate_source(
     extended: Sequence[Ids] | None = None,
     vectors: Sequence[FloatArray] | None = None,
 ) -> SourceBatch:
-    """Pad source id sequences (without specials) into a batch, EOS appended; `extended` are their
-    extended ids, `vectors` [ids, F] those at their positions."""
+    """Append EOS to source id sequences, and pad them into a batch.
+
+    Args:
+        sequences: ids of each sentence, without specials.
+        extended: extended ids of each sentence; None stands for UNK at every token.
+        vectors: vectors [tokens, F] of each sentence; None if all sources are texts.
+    """
     if extended is None:
         extended = [[UNK] * len(sequence) for sequence in sequences]
     lengths_B = torch.tensor([len(sequence) + 1 for sequence in sequences])
@@ -112,7 +122,7 @@ def collate_source(
 
 
 def _padded(sequences: Sequence[Ids]) -> Tensor:
-    """[sequences, positions], EOS appended."""
+    """Append EOS to each sequence, and pad the sequences with PAD to [sequences, positions]."""
     shape = (len(sequences), max(map(len, sequences)) + 1)
     padded = np.full(shape, PAD, dtype=np.int64)
     for row, sequence in enumerate(sequences):
@@ -129,9 +139,17 @@ def collate(
     extended: Sequence[ExtendedIds] | None = None,
     vectors: Sequence[FloatArray] | None = None,
 ) -> Batch:
-    """Pad aligned source and target id sequences (without specials) into a batch; `links` of each
-    pair, if there are any. Without `extended` no target token can be copied from the source.
-    `vectors` as in `collate_source`."""
+    """Pad source and target id sequences into a batch.
+
+    Args:
+        source: ids of each source sentence, without specials.
+        target: ids of each target sentence, without specials.
+        indices: index of each pair in its split.
+        links: links of each pair; None if the corpus has no links.
+        extended: extended ids of each pair; without extended ids, no target token can be copied
+            from the source.
+        vectors: vectors [tokens, F] of each source sentence; None if all sources are texts.
+    """
     tgt_out_BT = _padded(target)
     extended_sources = None
     tgt_extended_BT = tgt_out_BT.clone()
@@ -155,20 +173,22 @@ def collate(
 
 
 def _target_inputs(tgt_out_BT: Tensor) -> Tensor:
-    """The targets one step later: BOS in place of EOS."""
+    """Shift targets by one step: prefix BOS, and remove EOS."""
     bos_B1 = torch.full_like(tgt_out_BT[:, :1], BOS)
     shifted_BT = torch.cat([bos_B1, tgt_out_BT[:, :-1]], dim=1)
     return shifted_BT.masked_fill(tgt_out_BT == PAD, PAD)
 
 
 def swapped(batch: Batch) -> Batch:
-    """The pairs in the other direction: the target is the source, the source the target. No target
-    token is known to be a source token."""
+    """Swap source and target of a batch. In the result, no target token can be copied from the
+    source."""
     ids_BS = batch.source.ids_BS
     tgt_BT = batch.tgt_out_BT
     lengths_B = (tgt_BT != PAD).sum(dim=1).cpu()
+    # PAD, BOS and EOS are the smallest ids; spellings of the other tokens are not known here.
+    extended_ids_BT = torch.where(tgt_BT > EOS, UNK, tgt_BT)
     return Batch(
-        source=SourceBatch(tgt_BT, lengths_B, torch.where(tgt_BT > EOS, UNK, tgt_BT)),
+        source=SourceBatch(tgt_BT, lengths_B, extended_ids_BT),
         tgt_in_BT=_target_inputs(ids_BS),
         tgt_out_BT=ids_BS,
         tgt_extended_BT=ids_BS,
@@ -182,7 +202,9 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
     """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of
     `positions`.
 
-    Added rows have a source of EOS alone and no target, so the loss ignores them.
+    An added row has EOS as its source and only PAD as its target, so the loss ignores it. Source
+    vectors are not padded, because batches with vectors do not get here: CUDA graphs, which need
+    this padding, are refused for them (`train.graphs.check_graphs`).
     """
     num_rows = len(batch.tgt_out_BT)
     more_rows = -num_rows % rows

@@ -1,5 +1,7 @@
-"""Read and check the text of a corpus, and write it in one form: a file of lines for each split and
-side, up to the limits of the configuration."""
+"""Read and check the text of a corpus, and write a file of lines for each split and side.
+
+Each split is cut off at its limit (`data.limit`).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,29 +28,30 @@ from seq2seq_attn.text.tokenizers.vectors import real_name
 
 Pair = tuple[str, str]
 Assigned = Iterable[tuple[Pair, str | None]]
-"""pairs with the split of each; None: a pair is dropped"""
+"""pairs, each with the name of its split; None marks a dropped pair"""
 EXTRA = ".extra"
-"""the lines of extra training pairs, as a split"""
+"""the name that stands for a split in the paths of extra training pairs"""
 
 
 @dataclass
 class Draft:
-    """The lines of a corpus, in a folder that is removed at the end."""
+    """The text of a corpus after it is checked and before it is tokenized: a folder with a file of
+    lines for each split and side. The folder is removed when the corpus is prepared."""
 
     directory: Path
     num_pairs: dict[str, int] = field(default_factory=dict)
-    """by split: `train`, `valid`, then the test sets"""
+    """number of pairs by split: `train`, `valid`, then the test sets"""
     num_extra: int = 0
     """number of extra training pairs"""
     notes: list[str] = field(default_factory=list)
-    """for the user"""
+    """messages for the user about dropped rows and pairs"""
 
     def files(self, split: str) -> list[Path]:
-        """The files of lines of a split, source and target."""
+        """Return the paths of the source lines and the target lines of a split."""
         return [split_path(self.directory, split, side) for side in SIDES]
 
     def note_damage(self, text: Text, damage: Damage) -> None:
-        """Note the rows of a text that were left out, if any."""
+        """Add a note about the damaged rows of a text, which were left out, if there are any."""
         if damage.lines:
             self.notes.append(f"{text}: {damage.describe()}")
 
@@ -56,8 +59,15 @@ class Draft:
 def write_texts(
     draft: Draft, data: DataConfig, texts: Mapping[str, Text], links: LinkFiles
 ) -> None:
-    """Write the pairs of each split's text, and their lines of word alignments. Without a
-    validation text, set training pairs aside as `valid`.
+    """Write the pairs of each split, and their lines of word alignments.
+
+    If the corpus has no validation text, training pairs are set aside as `valid`.
+
+    Args:
+        draft: receives the files, the numbers of pairs and notes.
+        data: the `data` section of the configuration.
+        texts: the text of each split.
+        links: the files of word alignments.
 
     Raises:
         UserError: text or links cannot be read, or there is too little text.
@@ -82,7 +92,8 @@ def _write_training_text(
     links: Mapping[str, Path],
     is_set_aside: bool,
 ) -> None:
-    """Write the training pairs without the noise to drop, and those that are set aside."""
+    """Write the training pairs, except the noise that `data.filter` names. If `is_set_aside`, write
+    some of the pairs to `valid` instead of `train`."""
     dropped: set[int] = set()
     if data.corpus == "files" and text.layout.vector_column is None:
         for kind, numbers in find_noise(text.pairs, data.filter).items():
@@ -111,8 +122,8 @@ def _write_training_text(
 
 
 def _sentence_side(text: Text) -> int:
-    """The index in a pair of the sentence by which the pair is set aside: that of the source, if
-    the text has one."""
+    """Return the index in a pair of the sentence whose hash decides whether the pair is set aside:
+    0 for the source, or 1 for the target if the text has no source."""
     return 0 if text.layout.columns else 1
 
 
@@ -124,8 +135,13 @@ def _write_pairs(
     links: Mapping[str, Path],
     splits: Sequence[str],
 ) -> Counter[str | None]:
-    """Write each pair, with its lines of word alignments, to its split, one of `splits`. Returns
-    the number of pairs by split; None: dropped."""
+    """Write each pair and its lines of word alignments to the files of its split.
+
+    Pairs beyond the limit of a split (`data.limit`) are read and counted but not written.
+
+    Returns:
+        The number of pairs by split, before the limits. The key None counts the dropped pairs.
+    """
     counts: Counter[str | None] = Counter()
     limits = {split: data.limit.for_split(split) for split in splits}
     first_side = _sentence_side(text)
@@ -137,7 +153,8 @@ def _write_pairs(
             streams[name] = [stack.enter_context(open_lines(path)) for path in paths]
         for pair, split, lines in _with_links(assigned, links, data.source_name, text):
             counts[split] += 1
-            has_pair = has_pair or all(side.strip() for side in pair[first_side:])
+            # a text without sources has pairs with a blank source, which is no fault
+            has_pair = has_pair or all(sentence.strip() for sentence in pair[first_side:])
             if split is None:
                 continue
             limit = limits[split]
@@ -147,14 +164,21 @@ def _write_pairs(
     if not has_pair:
         raise UserError(f"{text}: no sentence pair: empty, or a side of every line is blank")
     for name in splits:
-        draft.num_pairs[name] = min(counts[name], limits[name] or counts[name])
+        limit = limits[name]
+        draft.num_pairs[name] = counts[name] if limit is None else min(counts[name], limit)
     return counts
 
 
 def _with_links(
     assigned: Assigned, links: Mapping[str, Path], source_language: str, text: Text
 ) -> Iterator[tuple[Pair, str | None, Sequence[str]]]:
-    """Each pair with its split and its checked lines of word alignments."""
+    """Yield each pair with its split and its lines of word alignments, one line for each file in
+    `links`, after a check of the lines.
+
+    Raises:
+        UserError: a file of word alignments has more or fewer lines than the text has pairs, or a
+            line is invalid.
+    """
     if not links:
         for pair, split in assigned:
             yield pair, split, ()
@@ -163,6 +187,7 @@ def _with_links(
     readers = []
     for kind, path in links.items():
         lines = iter_lines(path)
+        # the published gold links have `captions.SOURCE` as their source side
         is_reversed = kind == GOLD and source_language != captions.SOURCE
         readers.append(map(captions.swap_links, lines) if is_reversed else lines)
     rows: Iterator[Any] = zip_longest(assigned, *readers)
@@ -179,7 +204,8 @@ def _with_links(
 
 
 def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:
-    """The sentences of the validation and test sets, on both sides."""
+    """Return the keys (`sentence_keys`) of all sentences of the validation and test sets, sources
+    and targets."""
     keys: set[str] = set()
     for split in draft.num_pairs:
         if split != "train":
@@ -191,8 +217,16 @@ def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:
 def write_extra(
     draft: Draft, name: str, pairs: Iterable[Pair], layout: SourceLayout, denied: set[str]
 ) -> None:
-    """Add the pairs of a text to the extra training pairs, without those that have a denied
-    sentence on either side."""
+    """Add the pairs of a text to the extra training pairs. Pairs with a denied sentence are left
+    out.
+
+    Args:
+        draft: receives the pairs, their number and a note.
+        name: the name of the text in the note.
+        pairs: source and target of each pair.
+        layout: the columns of the source lines.
+        denied: keys (`sentence_keys`) of sentences that must not be trained on.
+    """
     num_kept = 0
     num_dropped = 0
     source_path, target_path = draft.files(EXTRA)
@@ -203,6 +237,7 @@ def write_extra(
                 num_dropped += 1
                 continue
             num_kept += 1
+            # a language model has blank sources, even if the extra text comes with sources
             sources.write(f"{source}\n" if layout.columns else "\n")
             targets.write(f"{target}\n")
     draft.num_extra += num_kept
@@ -213,9 +248,15 @@ def write_extra(
 
 
 def sentence_keys(lines: Iterable[str], layout: SourceLayout | None = None) -> set[str]:
-    """The sentences of these lines as `bare` leaves them, without blank ones; a source line with
-    several columns has a sentence per column. `layout`: of source lines. The key of a file of
-    vectors is its real path."""
+    """Return the keys by which sentences of different texts are compared, without blank sentences.
+
+    The key of a sentence is the result of `bare`. The key of a file of vectors is its real path.
+
+    Args:
+        lines: source lines or target lines.
+        layout: the columns of the source lines, each of which holds a sentence. None stands for
+            target lines, which hold one sentence each.
+    """
     keys = set()
     for line in lines:
         sentences = [line] if layout is None else layout.split(line)

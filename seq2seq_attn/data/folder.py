@@ -1,4 +1,8 @@
-"""A prepared corpus appears under its name when it is complete, or not at all."""
+"""Create and publish the folder of a prepared corpus.
+
+The folder is built under a temporary name and renamed when it is complete, so that no process ever
+reads an incomplete corpus.
+"""
 
 import logging
 import shutil
@@ -15,26 +19,31 @@ from seq2seq_attn.files import naming, temporary_name
 log = logging.getLogger(__name__)
 
 _STALE_AFTER_S = 24 * 3600.0
-"""A temporary folder of this age was left by a killed process."""
+"""A temporary folder that is older was left by a killed process and is removed."""
 
 
 def open_if_whole(directory: Path) -> PreparedCorpus | None:
-    """The corpus of a folder; None: there is none, or it is damaged."""
+    """Return the corpus of a folder, or None if the folder does not exist or is damaged."""
     if not directory.exists():
         return None
     try:
         return PreparedCorpus(directory)
     except UserError as error:
+        # the advice after the semicolon is for a user, but here the folder is replaced
         log.info("%s; preparing the data again", str(error).partition(";")[0])
         return None
 
 
 @contextmanager
 def temporary_folder(directory: Path) -> Iterator[Path]:
-    """A folder beside `directory`, removed at the end."""
+    """Create a folder beside `directory` and remove it when the context ends.
+
+    Folders that killed processes left there are removed too. An OSError inside the context that
+    names no path, such as that of a full disk, names `directory`.
+    """
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left_over in directory.parent.glob(".*.tmp"):
-        with suppress(FileNotFoundError):  # another process may have finished with it
+        with suppress(FileNotFoundError):  # another process may remove it too
             if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
                 shutil.rmtree(left_over, ignore_errors=True)
     temporary = temporary_name(directory)
@@ -47,17 +56,22 @@ def temporary_folder(directory: Path) -> Iterator[Path]:
 
 
 def publish(temporary: Path, directory: Path) -> PreparedCorpus:
-    """Rename a complete folder to its name, unless another process has done so."""
+    """Rename the complete folder `temporary` to `directory`, and return its corpus.
+
+    If another process has published the corpus in the meantime, its folder is kept. A damaged
+    folder of that name is removed.
+    """
     with suppress(UserError):
         return PreparedCorpus(directory)
+    # A damaged folder is renamed before it is removed, so that no process sees a part of it.
     with (
-        tempfile.TemporaryDirectory(".tmp", ".", directory.parent) as rubbish,
-        suppress(FileNotFoundError),
+        tempfile.TemporaryDirectory(suffix=".tmp", prefix=".", dir=directory.parent) as rubbish,
+        suppress(FileNotFoundError),  # there is usually no damaged folder
     ):
-        directory.rename(Path(rubbish, "damaged"))  # at once, so that nobody sees it half removed
+        directory.rename(Path(rubbish, "damaged"))
     try:
         temporary.rename(directory)
-    except OSError:  # another process was faster
+    except OSError:  # another process may have published the corpus first
         if not directory.exists():
             raise
     return PreparedCorpus(directory)
