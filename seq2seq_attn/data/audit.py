@@ -1,5 +1,6 @@
-"""The audit of a prepared corpus as text; length ratios of its training pairs, and the limit on
-translations that follows."""
+"""Describe a prepared corpus as text: numbers of pairs and tokens, and length ratios of training
+pairs. Derive the limit on the length of translations (`search.max_length_ratio`) from the ratios.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from seq2seq_attn.text.tokenizers.base import SIDES
 _ROOM = 1.25
 """Translations may be longer than the training references by this factor."""
 _QUANTILES = (1, 50, 99)
+"""percentiles of the length ratio that are shown"""
 _PAIR_COUNTS = {
     "pairs_read": "pairs",
     "pairs_kept": "kept",
@@ -27,12 +29,12 @@ _PAIR_COUNTS = {
     "overlap_pairs": "in train",
     "overlap_sources": "source in train",
 }
-"""the columns of the table of pairs, by the counts in them"""
+"""the column headings of the table of pairs, by key in `SplitBuilder.audit`"""
 
 
 def audit_report(prepared: PreparedCorpus) -> str:
-    """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a
-    terminal."""
+    """Return a text for a terminal: the numbers of pairs that were read, kept and dropped, and
+    statistics of tokens, length ratios and vocabularies."""
     meta = prepared.meta
     limits = meta["config"]
     train = prepared.audit["train"]
@@ -57,8 +59,13 @@ def audit_report(prepared: PreparedCorpus) -> str:
 
 
 def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers of dropped pairs by fault (`builder.FAULTS`) with reasons in words as keys,
-    without zeros."""
+    """Return the numbers of dropped pairs by the reason in words. Reasons without pairs are left
+    out.
+
+    Args:
+        dropped: numbers of dropped pairs by fault (`builder.FAULTS`).
+        limits: the values of `max_length` and `max_length_ratio`.
+    """
     reasons = {
         "blank": "a side is blank",
         "over_long": f"a side has more than {limits['max_length']} tokens",
@@ -70,13 +77,17 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
 
 
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The audit of each split (`SplitBuilder.audit`) as two text tables."""
+    """Return the lines of two text tables, of pairs and of tokens.
+
+    Args:
+        audit: the result of `SplitBuilder.audit` for each split.
+    """
     pairs = [["split", *_PAIR_COUNTS.values()]]
     tokens = [["split and side", "tokens", "types", "longest", "OOV"]]
     for split, counts in audit.items():
         row = [split]
         for key in _PAIR_COUNTS:
-            is_overlap = key.startswith("overlap")
+            is_overlap = key.startswith("overlap")  # overlap with the training split
             row.append("-" if is_overlap and split == "train" else f"{counts[key]:,}")
         pairs.append(row)
         for side in SIDES:
@@ -86,7 +97,8 @@ def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as lines of aligned columns, the first column aligned at the left."""
+    """Join each row to a line with aligned columns. The first column is aligned at the left, the
+    other columns at the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -97,8 +109,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def with_length_limit(config: Config, pairs: PairStore) -> Config:
-    """The configuration with `search.max_length_ratio` set, if necessary from the training pairs,
-    so that a run is self-contained."""
+    """Return the configuration with a value for `search.max_length_ratio`. A missing value is
+    computed from the training pairs, so that a run can translate without its corpus."""
     if config.search.max_length_ratio is not None:
         return config
     ratio = limiting_ratio(pairs, extra=config.search.max_length_extra)
@@ -108,19 +120,24 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 
 
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
-    """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS
-    included), with some room."""
+    """Return a ratio r such that no training target, with EOS, has more than
+    r * source tokens + `extra` tokens.
+
+    The smallest such ratio is multiplied by `_ROOM`, rounded up to two digits, and kept between
+    `LEAST_LENGTH_RATIO` and `MAX_LENGTH_RATIO`.
+    """
     source_lengths = pairs.source_lengths
     target_lengths = pairs.target_lengths
     needed = target_lengths + 1 - extra
-    is_pair = source_lengths > 0
-    smallest = float((needed[is_pair] / source_lengths[is_pair]).max(initial=0.0))
+    has_source = source_lengths > 0  # false for a language model
+    smallest = float((needed[has_source] / source_lengths[has_source]).max(initial=0.0))
     ratio = math.ceil(100 * _ROOM * smallest) / 100
     return min(max(ratio, LEAST_LENGTH_RATIO), MAX_LENGTH_RATIO)
 
 
 def describe_ratios(pairs: PairStore) -> str:
-    """One line with quantiles of the ratios, and the highest ratio with its lengths."""
+    """Return a line with percentiles of target tokens per source token, and the highest ratio with
+    the lengths of its pair."""
     source_lengths = pairs.source_lengths
     target_lengths = pairs.target_lengths
     if not source_lengths.any():

@@ -1,4 +1,5 @@
-"""Group pairs into batches, as lists of indices. The only user of torchtext's `batch`."""
+"""Group pairs of similar length into batches, as lists of indices. Only this module uses `batch` of
+torchtext."""
 
 import random
 from array import array
@@ -23,39 +24,40 @@ def bucketed_batches(
     seed: int,
     epoch: int,
 ) -> list[list[int]]:
-    """The batches of an epoch: every index once, pairs of similar length on both sides together, in
-    random order.
+    """Return the batches of an epoch in random order. Each index occurs once, and the pairs of a
+    batch have similar lengths on both sides.
 
     The same arguments always give the same list, so training resumes inside an epoch by skipping
     batches.
 
     Args:
-        source_lengths: tokens of each source, without specials.
-        target_lengths: tokens of each target, without specials.
-        size: the maximum number of pairs in a batch, or of its target positions (EOS and padding
-            included).
-        unit: the unit of `size`. A pair with more than `size` tokens forms its own batch.
-        seed: with `epoch`, decides the order.
+        source_lengths: number of tokens of each source, without specials.
+        target_lengths: number of tokens of each target, without specials.
+        size: the maximum number of pairs in a batch, or the maximum number of target positions in a
+            batch, with EOS and padding.
+        unit: the unit of `size`. A pair with more than `size` tokens forms a batch alone.
+        seed: decides the order together with `epoch`.
         epoch: index of the epoch.
     """
-    # torchtext's iterators would draw from the global generator
+    # A local generator is used because torchtext's iterators would draw from the global generator.
     generator = random.Random(f"{seed}/{epoch}")
-    # an array takes 4 bytes per index, a list 36; both are shuffled alike
+    # An array takes 4 bytes per index, a list 36. `shuffle` gives both the same order.
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
     order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
-    # without a function, torchtext counts pairs
+    # Without `batch_size_fn`, torchtext counts pairs.
     count = {"batch_size_fn": _padded_tokens(target_lengths + 1)} if unit == "tokens" else {}
-    # torchtext emits an empty batch before a first pair that exceeds the size
+    # If the first pair exceeds the size, torchtext emits an empty batch before it.
     batches = list(filter(None, import_torchtext().data.batch(order, size, **count)))
     generator.shuffle(batches)
     return batches
 
 
 def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list[int]]:
-    """Batches of at most `size` for inference: every index once, longest first."""
-    # longest first, so that running out of memory happens at once; stable: lines of equal length
-    # keep their order
+    """Return batches of at most `size` sentences for inference. Each index occurs once, and the
+    longest sentences come first."""
+    # The longest batch comes first, so that a lack of memory shows at once. A stable sort keeps the
+    # order of sentences of equal length.
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -63,27 +65,33 @@ def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list
 def split_large(
     batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int
 ) -> list[list[int]]:
-    """Halve batches until each has at most `max_cells` cells (padding included), so that a very
-    long line does not pad many others. A longer line forms its own batch."""
-    split = []
+    """Halve batches until each has at most `max_cells` cells, so that a very long sentence does not
+    pad many other sentences.
+
+    A cell is a position of a padded batch. A sentence with more than `max_cells` tokens forms a
+    batch alone.
+    """
+    small = []
     waiting = list(reversed(batches))
     while waiting:
         batch = waiting.pop()
         if len(batch) > 1 and len(batch) * int(lengths[batch].max()) > max_cells:
             waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
         else:
-            split.append(batch)
-    return split
+            small.append(batch)
+    return small
 
 
 def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -> Iterator[int]:
-    """Sort so that adjacent pairs have similar lengths on both sides. Pairs with equal lengths keep
-    their order.
+    """Sort indices so that adjacent pairs have similar lengths on both sides. Pairs with equal
+    lengths keep their order.
 
-    The key is the longer side, then the difference, ascending and descending in turn, so that pairs
-    are similar across the boundary between two lengths too. In batches of 128 pairs of Multi30k,
-    2.6 % of the cells are padding; torchtext's `pool` (100 batches, sorted by target first) gives
-    12 %.
+    Pairs are sorted by the length of their longer side, then by the difference of their lengths.
+    The difference ascends for odd lengths and descends for even lengths, so that pairs are also
+    similar where the longer length changes.
+
+    In batches of 128 pairs of Multi30k, 2.6 % of the cells are padding. torchtext's `pool` (100
+    batches, sorted by target first) gives 12 %.
     """
     longer = np.maximum(source, target)[order]
     difference = (source - target)[order]
@@ -92,12 +100,13 @@ def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -
 
 
 def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
-    # several times faster to read than numpy's
-    in_array = array("q", lengths.astype(np.int64).tobytes())
+    """Return torchtext's `batch_size_fn` for batches that are measured in padded positions."""
+    # Reading a single number from an array is several times faster than from numpy.
+    length_array = array("q", lengths.astype(np.int64).tobytes())
 
     def padded_tokens(index: int, count: int, so_far: int) -> int:
-        # so_far is the padded size without this pair: (count - 1) * the longest of them
+        # The previous size is (count - 1) * (length of the longest previous pair).
         longest = so_far // (count - 1) if count > 1 else 0
-        return count * max(longest, in_array[index])
+        return count * max(longest, length_array[index])
 
     return padded_tokens

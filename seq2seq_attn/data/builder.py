@@ -1,8 +1,10 @@
-"""Tokenize a corpus in chunks of a few thousand pairs and write its splits: text and tokens at
-once, ids when the vocabulary is known, after the last training pair.
+"""Tokenize a corpus in chunks of a few thousand pairs, and write the files of its splits.
 
-Duplicate pairs, and overlap with the training split, are counted by 64-bit digests (BLAKE2b). A
-collision would give a wrong count; for 10^7 pairs its probability is 3e-6.
+Text and tokens are written chunk by chunk. The ids file first receives a number for each distinct
+token. The numbers are replaced by ids when the vocabulary is known, after the last training pair.
+
+Duplicate pairs, and pairs that also occur in the training split, are counted by 64-bit digests
+(BLAKE2b). A collision would give a wrong count; for 10^7 pairs its probability is 3e-6.
 
 Memory grows with the number of distinct tokens, and by 17 bytes per pair. This module does not
 import torch, so that worker processes start fast.
@@ -30,21 +32,25 @@ from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.vocab import Vocab
 
 MAX_PAIRS = 4_096
+"""maximum number of pairs in a chunk"""
 MAX_CHARACTERS = 1 << 20
-"""per side of a chunk: chunks with long lines have fewer pairs"""
+"""A chunk ends when the longer sides of its pairs have this number of characters in total, so that
+long lines do not make large chunks."""
 FAULTS = ("blank", "over_long", "ratio_outliers")
-"""why a pair is unfit for training: a side has no tokens; a side has more than `max_length`;
-neither is blank, and one is more than `max_length_ratio` times as long as the other"""
+"""The reasons why a pair is unfit for training. `blank`: a side has no tokens. `over_long`: a side
+has more than `max_length` tokens. `ratio_outliers`: neither side is blank, and one side is more
+than `max_length_ratio` times as long as the other side."""
 
 Lengths = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Digests = npt.NDArray[np.uint64]
 _AT_ONCE = 1 << 20
-"""ids that are written at once"""
+"""number of ids that are replaced at once in a file"""
 _DIGEST_SIZE = 8
+"""bytes of a digest"""
 _BLANK = bytes(_DIGEST_SIZE)
-"""the digest of a blank source, which counts as no overlap"""
+"""the digest of a blank source, which is not counted as overlap"""
 
 
 class Chunk(NamedTuple):
@@ -56,33 +62,40 @@ class Chunk(NamedTuple):
 
 
 class TokenizedSide(NamedTuple):
-    """One side of a chunk."""
+    """The tokens of one side of a chunk."""
 
     lines: bytes
-    """the tokens of the kept pairs, a line for each token"""
+    """the tokens of the kept pairs, a line for each token, as in `TokenStore`"""
     num_bytes: Lengths
-    """[kept pairs], size in `lines`"""
+    """[kept pairs], number of bytes of each sentence in `lines`"""
     types: Sequence[str]
     """the distinct tokens of all pairs, in the order of their first occurrences"""
     numbers: Numbers
-    """[tokens of all pairs], the index of each in `types`"""
+    """[tokens of all pairs], the index of each token in `types`"""
     num_tokens: Lengths
-    """[P]"""
+    """[P], number of tokens of each sentence"""
 
 
 class TokenizedChunk(NamedTuple):
     """A chunk after tokenization."""
 
     sides: tuple[TokenizedSide, TokenizedSide]
+    """source and target"""
     keep_P: Bools
-    """True = part of the prepared corpus"""
+    """True = the pair is kept in the prepared corpus"""
     faults_FP: Bools
+    """True = the pair has this fault (`FAULTS`)"""
     digests: Digests
+    """[P, 2], see `digest_pairs`"""
 
 
 def read_chunks(files: Iterable[tuple[str, Sequence[Path]]]) -> Iterator[Chunk]:
-    """The pairs of each split, in order, from a file for each side, in UTF-8, with `\\n` at the end
-    of each line."""
+    """Yield the pairs of each split in chunks, in order.
+
+    Args:
+        files: the name of a split, and its files of source lines and of target lines. The files
+            are in UTF-8, with `\\n` at the end of each line.
+    """
     for split, paths in files:
         sources: list[str] = []
         targets: list[str] = []
@@ -107,13 +120,23 @@ def tokenize_chunk(
     max_length: int,
     max_length_ratio: float,
 ) -> TokenizedChunk:
-    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are
-    dropped if they are faulty by these limits. Raises UserError: the tokenizers cannot be
-    loaded."""
+    """Tokenize both sides of a chunk. Training pairs that have a fault (`FAULTS`) are dropped;
+    other splits keep all pairs.
+
+    Args:
+        chunk: the pairs.
+        tokenizer_dir: the folder in which the tokenizers are saved.
+        max_length: see `FAULTS`.
+        max_length_ratio: see `FAULTS`.
+
+    Raises:
+        UserError: the tokenizers cannot be loaded.
+    """
     source, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
     target_lengths = _lengths(targets)
+    # A language model has no source. Equal lengths are never a ratio outlier.
     source_lengths = target_lengths
     if source.num_columns:
         longest = [max(map(len, source.columns(tokens))) for tokens in sources]
@@ -134,7 +157,14 @@ def _load_tokenizers(directory: Path) -> tuple[Source, Tokenizer]:
 def find_faults(
     source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float
 ) -> Bools:
-    """Which of `FAULTS` the pairs with these numbers of tokens have, [F, P]."""
+    """Return which faults each pair has: [F, P], True = the pair has the fault (`FAULTS`).
+
+    Args:
+        source_lengths: number of tokens of each source.
+        target_lengths: number of tokens of each target.
+        max_length: see `FAULTS`.
+        max_length_ratio: see `FAULTS`.
+    """
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)
     is_blank = shorter == 0
@@ -144,9 +174,12 @@ def find_faults(
 
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
+    """Encode the tokens of one side of a chunk for a `SideBuilder`."""
     kept = compress(tokenized, keep_P.tolist())
     lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
-    types: defaultdict[str, int] = defaultdict(count().__next__)  # numbers in order of occurrence
+    types: defaultdict[str, int] = defaultdict(
+        count().__next__
+    )  # each new token has the next number
     numbers = np.fromiter(map(types.__getitem__, chain.from_iterable(tokenized)), dtype=np.int32)
     return TokenizedSide(
         b"".join(lines), _lengths(lines), list(types), numbers, _lengths(tokenized)
@@ -158,7 +191,8 @@ def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
 
 
 def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
-    """[pairs, 2]: the source's digest, then the pair's. Lines are without line ends."""
+    """Return [pairs, 2]: the digest of each source, and the digest of each pair. The lines have no
+    line ends."""
     digests = []
     for source, target in zip(sources, targets, strict=True):
         state = blake2b(source.encode(), digest_size=_DIGEST_SIZE)
@@ -169,8 +203,17 @@ def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
 
 
 def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
-    """The number of pairs of a split that also occur in the training split, and of those whose
-    source does. Pairs with a blank source are not counted."""
+    """Count the overlap of a split with the training split. Pairs with a blank source are not
+    counted.
+
+    Args:
+        digests: the result of `digest_pairs` for the split.
+        train: the result of `digest_pairs` for the training split.
+
+    Returns:
+        The number of pairs that also occur in the training split, and the number of pairs whose
+        source occurs in the training split.
+    """
     rows = digests[digests[:, 0] != 0]
     is_known_source = np.isin(rows[:, 0], train[:, 0])
     is_known_pair = np.isin(rows[:, 1], train[:, 1])
@@ -178,19 +221,20 @@ def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
 
 
 class SplitBuilder:
-    """Builds one split: `add` every chunk in order, then `write_ids`."""
+    """Builds the files of one split: call `add` with every chunk in order, then `write_ids`."""
 
     def __init__(self, directory: Path, split: str) -> None:
         self.sides = [SideBuilder(directory, split, side) for side in SIDES]
         self.dropped = dict.fromkeys(FAULTS, 0)
-        """number of pairs that are not kept, by the first fault of each"""
+        """number of dropped pairs by fault; a pair with several faults counts for the first fault
+        in the order of `FAULTS`"""
         self._num_copies = 0
         self._faults_F = np.zeros(len(FAULTS), dtype=np.int64)
         self._keep: list[Bools] = []
         self._digests: list[Digests] = []
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
-        """Write a chunk's pairs, and count their tokens and faults."""
+        """Write the kept pairs of a chunk, and count the tokens and faults of all its pairs."""
         keep = tokenized.keep_P.tolist()
         for side, lines, tokens in zip(self.sides, chunk[1:], tokenized.sides, strict=True):
             side.add(compress(lines, keep), tokens, tokenized.keep_P)
@@ -211,15 +255,22 @@ class SplitBuilder:
 
     @property
     def keep(self) -> Bools:
-        """[pairs], True = part of the prepared corpus."""
+        """[pairs], True = the pair is kept in the prepared corpus."""
         return np.concatenate(self._keep)
 
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
-        """Counts of the split's pairs, as JSON values. Faulty pairs are dropped from the training
-        split only. `copies`: pairs whose sides are equal. `duplicates`: pairs equal to an earlier
-        pair of the split. `overlap_pairs`, `overlap_sources`: pairs that are also pairs of the
-        split `train` (None for the training split itself), or whose source is one of its
-        sources."""
+        """Return counts of the pairs and of the tokens of the split, as JSON values.
+
+        `pairs_read`, `pairs_kept`, and the names in `FAULTS` are numbers of pairs. `dropped` counts
+        the dropped pairs by fault; it is zero except for the training split. `copies` is the number
+        of pairs with equal sides. `duplicates` is the number of pairs that equal an earlier pair of
+        the split. `overlap_pairs` and `overlap_sources` are the results of `count_overlap`.
+        `source` and `target` are the results of `SideBuilder.audit`.
+
+        Args:
+            vocabs: the vocabularies of source and target.
+            train: the training split; None if this is the training split, which has no overlap.
+        """
         digests = np.concatenate(self._digests)
         overlap = (0, 0)
         if train is not None:
@@ -240,16 +291,17 @@ class SplitBuilder:
 
 
 class SideBuilder:
-    """One side of a split."""
+    """Builds the files of one side of a split."""
 
     def __init__(self, directory: Path, split: str, side: Side) -> None:
         self._numbers: dict[str, int] = {}
         """a number for each distinct token, in the order of first occurrence"""
         self._num_read = np.empty(0, dtype=np.int64)
-        """how often each of them occurs, by its number"""
+        """how often each token occurs in all pairs, by the number of the token"""
         self._num_kept = np.empty(0, dtype=np.int64)
-        """how often each of them occurs in the kept pairs"""
+        """how often each token occurs in the kept pairs, by the number of the token"""
         self._longest = 0
+        """number of tokens of the longest sentence"""
         self._text_path = split_path(directory, split, side, "txt")
         self._ids_path = split_path(directory, split, side, "ids")
         self._text_path.touch()
@@ -257,8 +309,14 @@ class SideBuilder:
         self._ids = SequenceWriter(self._ids_path)
 
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide, keep_P: Bools) -> None:
-        """Write the kept lines and their tokens, and the tokens' numbers where `write_ids` puts the
-        ids; count the tokens of all lines."""
+        """Write one side of a chunk: the kept lines, their tokens, and the numbers of the tokens.
+        `write_ids` replaces the numbers by ids later. Count the tokens of all lines.
+
+        Args:
+            kept_lines: the lines of the kept pairs.
+            tokenized: the tokens of all pairs of the chunk.
+            keep_P: True = the pair is kept.
+        """
         with open_lines(self._text_path, "a") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.lines, dtype=np.uint8), tokenized.num_bytes)
@@ -266,14 +324,15 @@ class SideBuilder:
             self._numbers.setdefault(token, len(self._numbers))
         numbers_by_type = np.array([self._numbers[token] for token in tokenized.types], np.int32)
         numbers = numbers_by_type[tokenized.numbers]
-        kept = numbers[np.repeat(keep_P, tokenized.num_tokens)]
-        self._ids.add(kept, tokenized.num_tokens[keep_P])
+        kept_numbers = numbers[np.repeat(keep_P, tokenized.num_tokens)]
+        self._ids.add(kept_numbers, tokenized.num_tokens[keep_P])
         self._num_read = self._count(self._num_read, numbers)
-        self._num_kept = self._count(self._num_kept, kept)
+        self._num_kept = self._count(self._num_kept, kept_numbers)
         self._longest = max(self._longest, int(tokenized.num_tokens.max()))
 
     def _count(self, counts: Lengths, numbers: Numbers) -> Lengths:
-        """The counts of all tokens, with those that have these numbers added."""
+        """Add the occurrences of tokens with these numbers to `counts`. The result has an entry for
+        every distinct token."""
         total = np.bincount(numbers, minlength=len(self._numbers))
         total[: len(counts)] += counts
         return total
@@ -281,12 +340,13 @@ class SideBuilder:
     @property
     def kept(self) -> Counter[str]:
         """Number of occurrences of each token in the kept pairs."""
+        # the unary plus removes tokens with zero occurrences
         return +Counter(dict(zip(self._numbers, self._num_kept.tolist(), strict=True)))
 
     def write_ids(self, vocab: Vocab) -> None:
-        """Write the ids of the tokens in place of their numbers."""
+        """Replace the numbers of the tokens in the file by their ids."""
         if not self._numbers:
-            return
+            return  # an empty file cannot be mapped
         ids = np.memmap(self._ids_path, dtype=np.int32, mode="r+")
         ids_by_number = np.array(vocab.ids_of(self._numbers), dtype=np.int32)
         for start in range(0, len(ids), _AT_ONCE):
@@ -294,8 +354,9 @@ class SideBuilder:
         ids.flush()
 
     def audit(self, vocab: Vocab) -> dict[str, Any]:
-        """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`:
-        tokens of the longest line."""
+        """Return counts of all tokens that were read. `types` is the number of distinct tokens,
+        `unknown` the number of tokens outside the vocabulary, `longest` the number of tokens of the
+        longest sentence, and `oov_rate` the share of unknown tokens."""
         num_tokens = int(self._num_read.sum())
         is_unknown = np.array([token not in vocab for token in self._numbers], dtype=np.bool_)
         unknown = int(self._num_read[is_unknown].sum())

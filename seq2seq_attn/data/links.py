@@ -1,8 +1,8 @@
-"""Links between the tokens of training pairs, for objectives that learn from word alignments
-(`data.links`).
+"""Write links between the tokens of training pairs, for objectives that learn from word alignments.
 
-They are the embedded corpus's gold links, come from a Pharaoh file, or are estimated by IBM model
-1.
+A link is a source position and a target position that translate each other. `data.links` names the
+origin of the links: the gold links of the embedded corpus, a Pharaoh file, or an estimate by IBM
+model 1.
 """
 
 import os
@@ -28,21 +28,23 @@ from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, w
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 GOLD, IBM1 = "gold", "ibm1"
+"""values of `data.links`"""
 LINKS = "links"
-"""the kind of the lines that come from a Pharaoh file"""
+"""the kind of links that a Pharaoh file contains, beside the kind `GOLD`"""
 WORDS = {GOLD: tokenize_caption, LINKS: words_of}
-"""the words that links number, by kind"""
+"""the functions that split a sentence into the words that links number, by kind of links"""
 LinkFiles = Mapping[str, Mapping[str, Path]]
-"""the files of word alignments, by split and kind"""
+"""the files of word alignments, by split and kind of links (`GOLD` or `LINKS`)"""
 _PAIRS_AT_ONCE = 4_096
+"""number of pairs whose links are written at once"""
 
 
 def links_file(data: DataConfig) -> Path | None:
-    """The Pharaoh file named by `data.links`, if any.
+    """Return the path of the Pharaoh file that `data.links` names, or None if it names no file.
 
     Raises:
-        UsageError: gold links are requested for a corpus without any.
-        UserError: there is no such file.
+        UsageError: gold links are requested for a corpus without gold links.
+        UserError: the file does not exist.
     """
     if data.links == GOLD and data.corpus != "captions":
         raise UsageError(
@@ -51,7 +53,7 @@ def links_file(data: DataConfig) -> Path | None:
         )
     if data.links in (None, GOLD, IBM1):
         return None
-    if not os.path.isfile(data.links):  # false for a name that is too long, too
+    if not os.path.isfile(data.links):  # `Path.is_file` raises for long names
         raise UserError(
             f"data.links={shorten(data.links)}: no such file; name a Pharaoh file of training "
             f"pairs, {GOLD} or {IBM1}"
@@ -60,7 +62,16 @@ def links_file(data: DataConfig) -> Path | None:
 
 
 def find_links(data: DataConfig, gold: Mapping[str, Path]) -> LinkFiles:
-    """The files of gold alignments, and the Pharaoh file of the training pairs."""
+    """Return the files of gold links, and the Pharaoh file of the training pairs if `data.links`
+    names it.
+
+    Args:
+        data: the `data` section of the configuration.
+        gold: the file of gold links of each split.
+
+    Raises:
+        UsageError, UserError: see `links_file`.
+    """
     files = {split: {GOLD: path} for split, path in gold.items()}
     path = links_file(data)
     if path is not None:
@@ -69,8 +80,12 @@ def find_links(data: DataConfig, gold: Mapping[str, Path]) -> LinkFiles:
 
 
 def links_identity(data: DataConfig) -> str | None:
-    """The part of the folder's hash that depends on the links; None without links. Raises
-    UsageError, UserError as `links_file`."""
+    """Return the value that stands for the links in the hash of the prepared corpus: the hash of
+    the Pharaoh file, or else the value of `data.links`.
+
+    Raises:
+        UsageError, UserError: see `links_file`.
+    """
     path = links_file(data)
     return data.links if path is None else sha256_of(path)
 
@@ -78,8 +93,18 @@ def links_identity(data: DataConfig) -> str | None:
 def parse_links(
     path: Path, number: int, line: str, num_source: int, num_target: int
 ) -> tuple[Link, ...]:
-    """The links of a line, for a pair with these numbers of words. Raises UserError: the line is
-    not in Pharaoh format, or a link lies outside the pair."""
+    """Parse the links of a line, and check that they lie inside the pair.
+
+    Args:
+        path: the file of the line, for error messages.
+        number: the number of the line, from 1, for error messages.
+        line: links in Pharaoh format.
+        num_source: number of words of the source.
+        num_target: number of words of the target.
+
+    Raises:
+        UserError: the line is not in Pharaoh format, or a link lies outside the pair.
+    """
     try:
         links = parse_pharaoh(line)
     except UserError as error:
@@ -95,23 +120,22 @@ def parse_links(
 
 
 def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name: str) -> str:
-    """Convert a Pharaoh file to links between tokens and write them next to the training text in
-    `directory`. Returns a note for the user.
+    """Convert links between words to links between tokens, and write them beside the training text
+    in `directory`. Return a note for the user.
 
     Args:
-        directory: the prepared corpus being built.
-        path: a file of links, a line for each training pair that was read, in the format of
-            `parse_links`.
-        keep: for each of these pairs, whether it is in `directory`.
-        name: of the links in `data.links`.
+        directory: the folder of the prepared corpus.
+        path: a file with a line of links in Pharaoh format for each training pair that was read.
+        keep: for each training pair that was read, whether the pair is kept in `directory`.
+        name: the value of `data.links`.
 
     Raises:
-        UserError: there is no link at all.
+        UserError: no pair has a link.
     """
     find_words = WORDS.get(name, words_of)
     texts = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
-    unlike: list[str] = []
+    unmatched: list[str] = []
 
     def token_links() -> Iterator[Sequence[Link]]:
         lines = compress(iter_exact(path), keep)
@@ -119,16 +143,14 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
             words = (find_words(source), find_words(target))
             try:
                 yield links_between_tokens(parse_pharaoh(line), *words, *pair_tokens)
-            except ValueError:  # a tokenizer that drops or replaces characters
-                unlike.append(line)
+            except ValueError:  # the tokenizer has dropped or replaced characters of the words
+                unmatched.append(line)
                 yield ()
 
     num_links = _write(directory, token_links())
     note = ""
-    if unlike:
-        note = (
-            f"; {len(unlike):,} pairs have none: their tokens are not the same text as their words"
-        )
+    if unmatched:
+        note = f"; {len(unmatched):,} pairs have none: their tokens are not the same text as their words"
     if not num_links:
         raise UserError(
             f"data.links={name}: no link between tokens of training pairs; expected lines such as "
@@ -138,9 +160,12 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
 
 
 def write_estimated_links(directory: Path) -> str:
-    """Write links between the tokens of the training pairs in `directory` as estimated by IBM model
-    1. The ids are still numbers of all distinct tokens, also of those that the vocabulary will
-    lack. Returns a note for the user."""
+    """Estimate links between the tokens of the training pairs by IBM model 1, and write them to
+    `directory`. Return a note for the user.
+
+    The ids files must still contain the numbers of distinct tokens (`SideBuilder.add`), so that
+    tokens outside the vocabulary are distinct to the model.
+    """
     source, target = [SequenceStore(split_path(directory, "train", side, "ids")) for side in SIDES]
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
     return (
@@ -149,7 +174,7 @@ def write_estimated_links(directory: Path) -> str:
 
 
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
-    """Write the links of the training pairs and return their number."""
+    """Write the links of each training pair, and return the number of links."""
     writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)

@@ -1,4 +1,4 @@
-"""Map a function over many items in several processes, with results in order."""
+"""Map a function over many items in several processes, and yield the results in order."""
 
 import gc
 import multiprocessing
@@ -18,28 +18,29 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 _AHEAD = 2
-"""Items per process in flight: one at work, one waiting."""
+"""Number of submitted items per process: the process works on the first while the second waits."""
 
 
 def map_in_order(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    """Each item with `function(item)`, in order. Few items are read ahead, so memory does not grow
-    with their number.
+    """Yield each item with the result of `function(item)`, in order. Few items are read ahead, so
+    memory does not grow with the number of items.
 
     Args:
-        function: pickled for each item if there are several processes; an exception it raises is
-            raised here.
-        items: pickled too.
-        num_processes: 1 runs in this process.
+        function: the function to call. It is pickled for each item if there are several processes.
+            An exception in a worker process is raised here.
+        items: the arguments, which are pickled if there are several processes.
+        num_processes: the number of worker processes; 1 calls the function in this process.
 
     Raises:
-        UserError: a process died.
+        UserError: a worker process died.
     """
     if num_processes == 1:
         yield from ((item, function(item)) for item in items)
         return
-    # "spawn": a fork would copy this process's memory, and locks that its threads hold
+    # "spawn" is used because a fork would copy the memory of this process, and the locks that its
+    # threads hold.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=follow_parent)
     try:
@@ -61,14 +62,15 @@ def map_in_order(
 
 
 def follow_parent() -> None:
-    """Begin a worker process: Ctrl-C, which reaches every process of the terminal, is left to its
-    parent."""
+    """Set up a worker process: it ignores Ctrl-C, and it exits when its parent dies. Ctrl-C reaches
+    every process of the terminal, so the parent handles it for all workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Exit when the parent dies: if it is killed, its workers would wait forever."""
+    """Exit when the parent dies. Otherwise a worker would wait forever after the parent is
+    killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -76,7 +78,10 @@ def _end_with_parent() -> None:
 
 
 def _work(function: Callable[[ItemT], ResultT], item: ItemT) -> ResultT:
+    """Call the function in a worker process."""
     result = function(item)
     if not gc.get_freeze_count():
-        gc.freeze()  # what the function loaded stays, so the collector need not traverse it
+        # Tokenizers and the like were loaded by the first call and stay in memory, so the garbage
+        # collector need not traverse them.
+        gc.freeze()
     return result

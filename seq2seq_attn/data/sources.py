@@ -1,5 +1,7 @@
-"""Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files; and
-texts of extra training pairs (`data.extra`)."""
+"""Locate the raw text of a corpus, and the texts of extra training pairs (`data.extra`).
+
+The corpus is Multi30k, the captions that the package contains, or files of the user (`data.corpus`).
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,19 @@ from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 PACKAGED_NEEDS = (
     "if the configuration is a packaged one, the comment at its top says how to make what it needs"
 )
-"""after an error about a file or a run that a configuration names"""
+"""the advice that follows an error about a missing file or run that a configuration names"""
 
 
 class RawCorpus(NamedTuple):
-    """A corpus that was found, before it is read."""
+    """The raw text of a corpus, before it is read."""
 
     identity: dict[str, Any]
-    """the part of the folder's hash that stands for the raw text"""
+    """the values that stand for the raw text in the hash of the prepared corpus"""
     locate: Callable[[], Mapping[str, Text]]
-    """the text of each split; downloads it where necessary, so it is called only if the corpus must
-    be prepared"""
+    """returns the text of each split. It may download the text, so it is called only if the corpus
+    must be prepared."""
     gold: Mapping[str, Path] = {}
-    """files of gold alignments by split"""
+    """the file of gold links of each split"""
 
 
 def find_raw_corpus(data: DataConfig) -> RawCorpus:
@@ -59,6 +61,7 @@ def find_raw_corpus(data: DataConfig) -> RawCorpus:
 
 
 def _find_multi30k(data: DataConfig) -> RawCorpus:
+    """Describe Multi30k in the languages of a configuration. Nothing is downloaded yet."""
     languages = (*data.sources, data.target_language)
     published = multi30k.published_splits(*languages)
 
@@ -69,8 +72,8 @@ def _find_multi30k(data: DataConfig) -> RawCorpus:
             texts[split] = Text(tuple([folder / name for name in names]), languages)
         return texts
 
-    # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the
-    # network
+    # The checksums are constants, so a prepared corpus is found again without the raw files or the
+    # network.
     hashes = {}
     for split, names in published.items():
         hashes[split] = [multi30k.SHA256[name] for name in names]
@@ -78,6 +81,7 @@ def _find_multi30k(data: DataConfig) -> RawCorpus:
 
 
 def _find_captions(data: DataConfig) -> RawCorpus:
+    """Locate the captions that the package contains, with their gold links."""
     files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
     languages = (data.source_name, data.target_language)
     hashes = {}
@@ -91,9 +95,13 @@ def _find_captions(data: DataConfig) -> RawCorpus:
 
 
 def _name_own_splits(data: DataConfig) -> dict[str, Spec]:
-    """The text named for each split, `train` first; without `valid` if that is to be set aside.
-    Files need not exist. Raises UsageError: there is no training text, or a test set's name is not
-    valid."""
+    """Return the names of the user's text for each split, `train` first.
+
+    `valid` is missing if training pairs are to be set aside. The files need not exist.
+
+    Raises:
+        UsageError: there is no training text, or the name of a test set is not valid.
+    """
     if data.train is None:
         raise UsageError(
             "data.train is not set: with data.corpus=files, name your text by --train TEXT: "
@@ -111,15 +119,19 @@ def _name_own_splits(data: DataConfig) -> dict[str, Spec]:
 
 
 def _find_own_text(spec: Spec, data: DataConfig) -> Text:
-    """`find_text` in the languages and columns of a configuration."""
+    """Locate a text of the user, in the languages and columns of a configuration."""
     return find_text(spec, *data.sources, data.target_language, columns=data.columns)
 
 
 def split_names(data: DataConfig) -> list[str]:
-    """The splits of a corpus, `train` and `valid` first. Files need not exist. Raises UsageError:
-    the configuration does not name a valid corpus, a text is named that the corpus does not read, a
-    source language is given twice, or several sources or a source of vectors are combined with
-    settings for a single text."""
+    """Check the names of texts and languages, and return the names of the splits: `train`, `valid`,
+    then the test sets. The files need not exist.
+
+    Raises:
+        UsageError: the configuration does not name a valid corpus; a text is named that the corpus
+            does not read; a source language is given twice; or several sources, or a source that is
+            a file of vectors, are combined with settings for a single text.
+    """
     for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if spec and data.corpus != "files":
             raise UsageError(
@@ -127,6 +139,7 @@ def split_names(data: DataConfig) -> list[str]:
                 "data.corpus=files, or use --train TEXT"
             )
     named = f"data.source_languages={shorten(data.sources)}"
+    # the language `none` of a language model is no column
     if len(data.sources) > 1 and len(data.sources) > len(data.layout.columns):
         raise UsageError(f"{named}: none stands alone")
     if len(set(data.sources)) < len(data.sources):
@@ -149,8 +162,12 @@ def split_names(data: DataConfig) -> list[str]:
 
 
 def _hashes(layout: SourceLayout, text: Text) -> list[str]:
-    """The hashes of the files of a text, and that of the files that its source of vectors names.
-    Raises UserError: a file cannot be read."""
+    """Return the hashes of the files of a text. If a source is a file of vectors, a hash of all
+    files of vectors follows.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
     hashes = [*map(sha256_of, text.paths)]
     if layout.vector_column is not None:
         hashes.append(hash_vectors(layout.vector_files(source for source, _ in text.pairs())))
@@ -161,7 +178,8 @@ def find_extra(data: DataConfig) -> list[Text]:
     """Locate the texts that `data.extra` names.
 
     Raises:
-        UsageError: word alignments are given, which extra pairs lack; or as `find_text`.
+        UsageError: `data.links` gives word alignments, which extra pairs do not have; or
+            `find_text` raises it.
         UserError: a file does not exist.
     """
     if (data.extra or data.mix) and data.links not in (None, IBM1):
@@ -176,7 +194,11 @@ def find_extra(data: DataConfig) -> list[Text]:
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the extra pairs; empty without. Raises
-    UsageError, UserError as `find_extra`."""
+    """Return the values that stand for the extra pairs in the hash of the prepared corpus. The
+    result is empty if there are no extra pairs.
+
+    Raises:
+        UsageError, UserError: see `find_extra`.
+    """
     hashes = [_hashes(data.layout, text) for text in find_extra(data)]
     return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab}} if hashes else {}
