@@ -53,7 +53,7 @@ def links_file(data: DataConfig) -> Path | None:
         )
     if data.links in (None, GOLD, IBM1):
         return None
-    if not os.path.isfile(data.links):  # `Path.is_file` raises for long names
+    if not os.path.isfile(data.links):  # `Path.is_file` may raise for a long name
         raise UserError(
             f"data.links={shorten(data.links)}: no such file; name a Pharaoh file of training "
             f"pairs, {GOLD} or {IBM1}"
@@ -150,7 +150,10 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
     num_links = _write(directory, token_links())
     note = ""
     if unmatched:
-        note = f"; {len(unmatched):,} pairs have none: their tokens are not the same text as their words"
+        note = (
+            f"; {len(unmatched):,} pairs have none: their tokens are not the same text as their "
+            "words"
+        )
     if not num_links:
         raise UserError(
             f"data.links={name}: no link between tokens of training pairs; expected lines such as "

@@ -1,5 +1,8 @@
-"""Prepare a corpus: read and check its text, tokenize it, count tokens, and write ids. The result
-is reused if nothing changed."""
+"""Prepare a corpus: read and check its text, tokenize it, count tokens, and write ids.
+
+The prepared corpus is a folder whose name contains a hash of everything that decides its content.
+It is reused as long as the hash is the same.
+"""
 
 import importlib.metadata
 import logging
@@ -59,7 +62,7 @@ from seq2seq_attn.text.tokenizers.base import SIDES
 log = logging.getLogger(__name__)
 
 SMALL_CORPUS = 100_000
-"""Corpora below this number of pairs use one process, which finishes before worker processes would
+"""A corpus with fewer pairs is tokenized in one process, which ends before worker processes would
 have started."""
 
 
@@ -68,13 +71,13 @@ def prepare_corpus(
     *,
     own_run: Path | None = None,
 ) -> PreparedCorpus:
-    """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same
-    text was prepared the same way before.
+    """Return the prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the
+    same text was prepared the same way before.
 
     Args:
-        config: its `data` section is read.
-        own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be
-            gone.
+        config: the configuration, of which the `data` section is read.
+        own_run: the directory of a run that was trained on this corpus. It has copies of what
+            training took from `data.vocab_from`, which may no longer exist.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
@@ -92,6 +95,7 @@ def prepare_corpus(
         started = time.monotonic()
         with temporary_folder(folder) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity)
+            # files may have changed after they were hashed
             if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
                 raise UserError(
                     "the text changed while it was prepared; stop what writes to it, then try again"
@@ -104,9 +108,10 @@ def prepare_corpus(
 
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
-    """Everything that decides the folder's content, and nothing else (not the location of files,
-    not the model)."""
-    used = (
+    """Return the values that decide the content of the prepared corpus. Its folder is named by a
+    hash of them. They include neither the location of files nor settings of the model."""
+    # settings of the tokenizer that apply to the chosen tokenizer; None: all of them
+    used_settings = (
         None
         if data.tokenizer.name == "sentencepiece"
         else {"name", "target", "lowercase", "sentences"}
@@ -121,7 +126,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
             "limit": data.limit.model_dump(),
             "max_length": data.max_length,
             "max_length_ratio": data.max_length_ratio,
-            "tokenizer": data.tokenizer.model_dump(include=used),
+            "tokenizer": data.tokenizer.model_dump(include=used_settings),
             "vocab": data.vocab.model_dump(),
         },
         "links": links_identity(data),
@@ -138,7 +143,7 @@ def _build(
     vocab_dir: Path | None,
     identity: dict[str, Any],
 ) -> None:
-    """Write all files of a prepared corpus."""
+    """Write all files of a prepared corpus to an empty folder."""
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
         # read and check
         draft = Draft(Path(draft_dir))
@@ -158,12 +163,12 @@ def _build(
         if draft.num_extra:
             tokenize([("train", draft.files(EXTRA))], draft.num_extra)
             if data.extra_in_vocab:
-                counts = _count_tokens(train)
+                counts = _count_tokens(train)  # now with the extra pairs
         _check_not_empty(train, identity["config"])
 
         notes = draft.notes + _write_links(directory, draft, data, links, splits)
 
-        # number and write
+        # make vocabularies and write ids
         vocabs = make_vocabs(counts, data, vocab_dir)
         audit = {}
         for split, builder in splits.items():
@@ -182,7 +187,8 @@ def _build(
 
 
 def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, Any]) -> None:
-    """Write the extra training pairs: those of `data.extra`, and those drawn for `data.mix`."""
+    """Write the extra training pairs: all pairs of `data.extra`, and the pairs that `data.mix`
+    draws from the training text of another run."""
     if not data.extra and not data.mix:
         return
     denied = held_out_keys(draft, data.layout)
@@ -197,8 +203,11 @@ def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, An
 
 
 def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]:
-    """Training pairs of a corpus, in their order: the whole text as often as it fits into `number`,
-    and for the rest different pairs, drawn at random, always the same."""
+    """Yield `number` training pairs of a corpus in the order of its text.
+
+    Each of the n training pairs occurs `number` // n times. Then `number` % n different pairs,
+    which are drawn at random with a fixed seed, occur once more.
+    """
     num_pairs = len(corpus.pairs("train"))
     times, rest = divmod(number, num_pairs)
     drawn = set(random.Random("mix").sample(range(num_pairs), rest))
@@ -208,8 +217,15 @@ def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]
 
 
 def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
-    """The corpus of the run whose text is mixed in. Raises UserError if it cannot be prepared or
-    has changed."""
+    """Return the corpus of the run from which `data.mix` draws pairs.
+
+    Args:
+        run_dir: the directory of the run.
+        text_hash: the hash of the training text that the run was trained on.
+
+    Raises:
+        UserError: the corpus cannot be prepared, or its training text has changed.
+    """
     try:
         old = prepare_corpus(load_run_config(ListedFiles(run_dir)), own_run=run_dir)
     except UserError as error:
@@ -228,7 +244,15 @@ def _tokenize(
     files: Iterable[tuple[str, Sequence[Path]]],
     num_pairs: int,
 ) -> None:
-    """Tokenize the pairs in these files, and add them to their splits."""
+    """Tokenize pairs, and add them to the builders of their splits.
+
+    Args:
+        splits: the builder of each split.
+        directory: the folder in which the tokenizers are saved.
+        data: the `data` section of the configuration.
+        files: the name of a split, and its files of source lines and of target lines.
+        num_pairs: the number of pairs in all files.
+    """
     limits = data.model_dump(include={"max_length", "max_length_ratio"})
     tokenize = partial(tokenize_chunk, tokenizer_dir=directory, **limits)
     num_processes = data.num_processes
@@ -242,13 +266,16 @@ def _tokenize(
 
 
 def _count_tokens(train: SplitBuilder) -> list[Counter[str]]:
-    """How often each token of a side occurs in the kept training pairs."""
+    """Return how often each token occurs in the kept training pairs, for each side."""
     return [side.kept for side in train.sides]
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
-    """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is
-    kept."""
+    """Log a warning if more than 5 % of the training pairs are dropped.
+
+    Raises:
+        UserError: all training pairs are dropped.
+    """
     reasons = describe_dropped(train.dropped, limits)
     dropped = ", ".join(f"{count} because {reason}" for reason, count in reasons.items())
     keep = train.keep
@@ -271,12 +298,12 @@ def _write_links(
     links: LinkFiles,
     splits: Mapping[str, SplitBuilder],
 ) -> list[str]:
-    """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if
-    any."""
+    """Write the gold links of each split as text, and the links between tokens of training pairs
+    that `data.links` asks for. Return notes for the user."""
     has_extra = bool(data.extra or data.mix)
     for split, kinds in links.items():
         if GOLD not in kinds or (split == "train" and has_extra):
-            continue  # extra pairs have no gold links
+            continue  # extra pairs have no gold links, so the lines would not match the pairs
         lines = iter_exact(split_path(draft.directory, split, GOLD))
         path = split_path(directory, split, "links")
         with open_lines(path) as stream:

@@ -1,6 +1,6 @@
 """Locate the raw text of a corpus, and the texts of extra training pairs (`data.extra`).
 
-The corpus is Multi30k, the captions that the package contains, or files of the user (`data.corpus`).
+`data.corpus` chooses Multi30k, captions with gold links, or files of the user.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _find_multi30k(data: DataConfig) -> RawCorpus:
 
 
 def _find_captions(data: DataConfig) -> RawCorpus:
-    """Locate the captions that the package contains, with their gold links."""
+    """Locate captions with gold links, in `data.source_dir` or else in the package."""
     files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
     languages = (data.source_name, data.target_language)
     hashes = {}

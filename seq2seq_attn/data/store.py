@@ -1,8 +1,8 @@
-"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies
-and tokenizers.
+"""Read and write the folder of a prepared corpus: ids, tokens, vectors and links in memory-mapped
+files; text; vocabularies and tokenizers.
 
 A memory-mapped file holds the values of all sentences, one after the other, without a header. A
-file beside it holds the offsets of the sentences.
+file beside it holds the offset of each sentence.
 
 Shapes: S source positions without EOS, F dimension of a vector.
 """
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
 FORMAT_VERSION = 1
-"""Increased when the same text gives other files. Part of the folder's hash, so the text is
-prepared again."""
+"""The version of the folder's format. It is increased when the same text would give different
+files. The folder is named by a hash that includes the version, so the text is prepared again."""
 META_NAME = "meta.json"
 RUN_CORPUS = "corpus.json"
-"""the file in a run directory with the hashes by which it knows its corpus"""
+"""the file in a run directory with the hashes of the run's corpus (`PreparedCorpus.text_hashes`)"""
 
 Values = npt.NDArray[Any]
 
 
 class SequenceStore:
-    """Sequences of values of one type. The files are opened on first use."""
+    """Sequences of values of one type, in a memory-mapped file. The files are opened on first
+    use."""
 
     def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
         self._path = path
@@ -48,18 +49,19 @@ class SequenceStore:
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int) -> Values:
-        """The values of a sequence, a view into the file."""
+        """Return the values of a sequence as a view into the file."""
         if not 0 <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def exists(self) -> bool:
-        """Whether the files exist."""
+        """Return whether the files exist."""
         return _offsets_path(self._path).is_file()
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """[sequences + 1], where each sequence starts among the values, and the end."""
+        """[sequences + 1], the index in `values` at which each sequence starts; the last entry is
+        the number of values."""
         return np.array(_map(_offsets_path(self._path), np.int64))
 
     @cached_property
@@ -69,7 +71,7 @@ class SequenceStore:
 
 
 class TokenStore:
-    """The tokens of sentences as text: a line for each token."""
+    """The tokens of sentences, in a memory-mapped file of text with a line for each token."""
 
     def __init__(self, path: Path) -> None:
         self._lines = SequenceStore(path, np.uint8)
@@ -92,15 +94,23 @@ class SequenceWriter:
         _append(_offsets_path(path), np.zeros(1, dtype=np.int64))
 
     def add(self, values: Values, lengths: Values) -> None:
-        """Add sequences: their values, concatenated, and the length of each."""
+        """Append sequences to the files.
+
+        Args:
+            values: the values of all sequences, concatenated.
+            lengths: the number of values of each sequence.
+        """
         _append(self._path, values.astype(self._dtype, copy=False))
         _append(_offsets_path(self._path), self._end + np.cumsum(lengths, dtype=np.int64))
         self._end += len(values)
 
 
 def write_vectors(directory: Path, split: str, source: Source) -> None:
-    """Write the vectors that the source lines of a split name. Raises UserError: a file of vectors
-    can no longer be read."""
+    """Write the vectors of the files that the source lines of a split name.
+
+    Raises:
+        UserError: a file of vectors can no longer be read.
+    """
     writer = SequenceWriter(split_path(directory, split, "vectors"), np.float32)
     lines = iter_exact(split_path(directory, split, "source", "txt"))
     tokenized = TokenStore(split_path(directory, split, "source", "tokens"))
@@ -111,9 +121,11 @@ def write_vectors(directory: Path, split: str, source: Source) -> None:
 
 
 def _append(path: Path, values: Values) -> None:
-    # reopened each time: a corpus may have more splits than a process may have open files
+    """Append values to a file."""
+    # The file is opened each time because a corpus may have more files than a process may open.
     with path.open("ab") as stream:
-        stream.write(np.ascontiguousarray(values).data)  # `tofile` does not say why it fails
+        # `ndarray.tofile` would hide the reason for a failure
+        stream.write(np.ascontiguousarray(values).data)
 
 
 def _offsets_path(path: Path) -> Path:
@@ -121,8 +133,9 @@ def _offsets_path(path: Path) -> Path:
 
 
 def _map(path: Path, dtype: type[np.generic]) -> Values:
+    """Map a file of values into memory."""
     if not path.stat().st_size:
-        return np.empty(0, dtype=dtype)
+        return np.empty(0, dtype=dtype)  # an empty file cannot be mapped
     return np.memmap(path, dtype=dtype, mode="r")
 
 
@@ -138,9 +151,18 @@ class PairStore:
         vectors: Callable[[int, IdArray], FloatArray] | None = None,
         extended: Callable[[int], ExtendedIds] | None = None,
     ) -> None:
-        """`links`: source and target positions alternate. `vectors` gives those at the positions of
-        a pair's source ids. `extended` gives the extended ids of a pair; without, no target token
-        is known to be a source token."""
+        """Take the stores of both sides.
+
+        Args:
+            source: ids of the source sentences.
+            target: ids of the target sentences.
+            links: links of each pair, in which source and target positions alternate; None if the
+                corpus has no links.
+            vectors: called with the index of a pair and its source ids, returns the vectors [S, F];
+                None if all sources are texts.
+            extended: called with the index of a pair, returns its extended ids. If None, no target
+                token can be copied from the source.
+        """
         self._source = source
         self._target = target
         self._links = links
@@ -151,38 +173,46 @@ class PairStore:
         return len(self._source)
 
     def swapped(self) -> PairStore:
-        """The pairs from target to source, without links, vectors and extended ids."""
+        """Return the pairs with source and target swapped, without links, vectors and extended
+        ids."""
         return PairStore(self._target, self._source)
 
     def source(self, index: int) -> IdArray:
-        """int32 ids of a source sentence, a view into the file."""
+        """Return the int32 ids of a source sentence as a view into the file."""
         return self._source[index]
 
     def target(self, index: int) -> IdArray:
-        """int32 ids of a target sentence, a view into the file."""
+        """Return the int32 ids of a target sentence as a view into the file."""
         return self._target[index]
 
     def links(self, index: int) -> LinkArray:
-        """int32 [links, 2], source and target positions; a view into the file. Raises ValueError:
-        the pairs have no links."""
+        """Return the links of a pair as a view into the file: int32 [links, 2], source position and
+        target position.
+
+        Raises:
+            ValueError: the pairs have no links.
+        """
         if self._links is None:
             raise ValueError("these pairs have no links")
         return self._links[index].reshape(-1, 2)
 
     @property
     def source_lengths(self) -> npt.NDArray[np.int64]:
-        """[pairs], tokens without specials."""
+        """[pairs], number of source tokens without specials."""
         return np.diff(self._source.offsets)
 
     @property
     def target_lengths(self) -> npt.NDArray[np.int64]:
-        """[pairs], tokens without specials."""
+        """[pairs], number of target tokens without specials."""
         return np.diff(self._target.offsets)
 
     def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
-        """The pairs at these indices, padded. Extended ids serve outputs that copy;
-        `with_extended=False` saves the time to compute them."""
-        # torch, which reading a run's settings does without
+        """Return the pairs at these indices as a padded batch.
+
+        Only outputs that copy source tokens read extended ids. `with_extended=False` saves the time
+        to compute them.
+        """
+        # imported here because `batch` imports torch, which workers and settings do without
         from seq2seq_attn.data.batch import collate
 
         sources = [self.source(index) for index in indices]
@@ -200,11 +230,15 @@ class PairStore:
 
 
 class PreparedCorpus:
-    """A folder that `prepare_corpus` wrote."""
+    """A prepared corpus: a folder that `prepare_corpus` wrote."""
 
     def __init__(self, directory: Path) -> None:
-        """Open a folder and check that it is complete. Raises UserError: it is not a prepared
-        corpus of this version, or a file is missing or damaged."""
+        """Open a folder, and check that it is complete.
+
+        Raises:
+            UserError: the folder is not a prepared corpus of this version, or a file is missing or
+                damaged.
+        """
         self.directory = directory
         self._hashes = check_files(directory)
         self.meta: dict[str, Any] = read_json(directory / META_NAME)
@@ -214,22 +248,30 @@ class PreparedCorpus:
 
     @property
     def splits(self) -> list[str]:
-        """`train`, `valid`, then the test sets."""
+        """The names of the splits: `train`, `valid`, then the test sets."""
         return list(self.meta["splits"])
 
     @property
     def test_splits(self) -> list[str]:
+        """The names of the test sets."""
         return [split for split in self.splits if split not in ("train", "valid")]
 
     @property
     def audit(self) -> dict[str, Any]:
-        """The audit of each split (`SplitBuilder.audit`)."""
+        """The result of `SplitBuilder.audit` for each split."""
         return dict(self.meta["audit"])
 
     def text_hashes(self, sides: tuple[Side, Side] = SIDES) -> dict[str, str]:
-        """The hashes by which a run knows its corpus: of the `content` of all files, however they
-        were made; of the `train` text, whatever tokenizes it; and of the text that `data.mix` draws
-        `mixed` pairs from. `sides`: those that the run translates from and to."""
+        """Return the hashes by which a run recognizes its corpus.
+
+        `content` is a hash of all files except the metadata, so that it does not depend on how the
+        files were made.
+        `train` is a hash of the training text, which does not depend on the tokenizer. `mixed`,
+        present with `data.mix`, is the `train` hash of the corpus from which pairs are drawn.
+
+        Args:
+            sides: the side that the run translates from, and the side that it translates to.
+        """
         content = dict(self._hashes)
         content.pop(META_NAME)
         train = [self._hashes[f"train.{side}.txt"] for side in sides]
@@ -252,11 +294,13 @@ class PreparedCorpus:
 
     @cached_property
     def target_vocab(self) -> Vocab:
-        """The vocabulary of the target side; equal to the source side's if it is joint."""
+        """The vocabulary of the target side. It equals the vocabulary of the source side if the
+        vocabulary is joint."""
         return Vocab.load(vocab_path(self.directory, "target"))
 
     def pairs(self, split: str) -> PairStore:
-        """The pairs of a split as ids, with links between their tokens if configured."""
+        """Return the pairs of a split as ids, with links between their tokens if the corpus was
+        prepared with `data.links`."""
         path = partial(split_path, self.directory, split)
         source_tokens = TokenStore(path("source", "tokens"))
         target_tokens = TokenStore(path("target", "tokens"))
@@ -264,7 +308,7 @@ class PreparedCorpus:
         vectors = SequenceStore(path("vectors"), np.float32)
         size = self.source_tokenizer.vector_size or 0
 
-        def placed(index: int, ids: IdArray) -> FloatArray:
+        def vectors_of_line(index: int, ids: IdArray) -> FloatArray:
             positions = self.source_tokenizer.vector_positions(ids.tolist(), EOS)
             return place_vectors(vectors[index].reshape(-1, size), positions, len(ids))
 
@@ -276,43 +320,49 @@ class PreparedCorpus:
             SequenceStore(path("source", "ids")),
             SequenceStore(path("target", "ids")),
             links=links if links.exists() else None,
-            vectors=placed if vectors.exists() else None,
+            vectors=vectors_of_line if vectors.exists() else None,
             extended=extended,
         )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """The lines of both sides as published, aligned with `pairs(split)`."""
+        """Return the untokenized source lines and target lines, aligned with `pairs(split)`."""
         source = list(iter_exact(split_path(self.directory, split, "source", "txt")))
         target = list(iter_exact(split_path(self.directory, split, "target", "txt")))
         return source, target
 
     def links(self, split: str) -> list[str] | None:
-        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if
-        there are none."""
+        """Return the gold links of each pair in Pharaoh format ("0-0 1-2"), aligned with
+        `pairs(split)`, or None if the split has no gold links."""
         path = split_path(self.directory, split, "links")
         return list(iter_exact(path)) if path.is_file() else None
 
 
 def split_path(directory: Path, split: str, *kind: str) -> Path:
-    """The path of a file of a split. With `source` or `target`: its lines (`txt`), the `TokenStore`
-    (`tokens`), or the `SequenceStore` of ids (`ids`). Else the stores of `token_links` and
-    `vectors`, and the lines of gold `links`."""
+    """Return the path of a file of a split.
+
+    Args:
+        directory: the folder of the corpus.
+        split: the name of the split.
+        kind: for a side, `source` or `target` and then `txt` for its lines, `tokens` for its
+            `TokenStore`, or `ids` for the `SequenceStore` of its ids. For both sides, `token_links`
+            or `vectors` for a `SequenceStore`, or `links` for the lines of gold links.
+    """
     return directory / ".".join((split, *kind))
 
 
 def vocab_path(directory: Path, side: Side) -> Path:
-    """The path of a side's vocabulary."""
+    """Return the path of the vocabulary of a side."""
     return directory / f"{side}.vocab"
 
 
 def iter_exact(path: Path) -> Iterator[str]:
-    """The lines of a file that `open_lines` wrote. Nothing is stripped: a line may be anything
-    without '\\n'."""
+    """Yield the lines of a file that `open_lines` wrote. Only the final '\\n' of each line is
+    removed, so that a line may contain any other character."""
     with path.open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             yield line[:-1]
 
 
 def open_lines(path: Path, mode: str = "w") -> IO[str]:
-    """Open a file for lines that end in '\\n' alone."""
+    """Open a text file whose lines end in '\\n' on every operating system."""
     return path.open(mode, encoding="utf-8", newline="\n")

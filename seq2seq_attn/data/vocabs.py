@@ -1,8 +1,9 @@
-"""The tokenizers and vocabularies of a corpus: made from its text, or those of another run
+"""Make the tokenizers and vocabularies of a corpus from its text, or take them from another run
 (`data.vocab_from`).
 
-A run that was trained on such a corpus has copies of them, and the hash of the text that `data.mix`
-takes from the other run. So it can be resumed and evaluated without the other run.
+A run that takes them from another run keeps copies of the tokenizers and vocabularies, and the hash
+of the text from which `data.mix` draws pairs. So it can be resumed and evaluated without the other
+run.
 """
 
 import random
@@ -24,18 +25,24 @@ from seq2seq_attn.text.tokenizers.source import NoSource, Source
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 MAX_TRAINING_LINES = 100_000
-"""Lines per side that a tokenizer is trained on, approximately."""
+"""The approximate number of lines per side on which a tokenizer is trained."""
 _NUM_EXAMPLES = 3
-"""unknown tokens that are named"""
+"""number of unknown tokens that a note gives as examples"""
 
 
 def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
-    """The run directory with the tokenizers and vocabularies to use: `own_run`, which was trained
-    on this corpus, if it has begun; else `data.vocab_from`. None: they are made from the text.
+    """Return the run directory from which the corpus takes its tokenizers and vocabularies, or None
+    if they are made from the text.
+
+    Args:
+        data: the `data` section of the configuration.
+        own_run: the directory of the run that is trained on this corpus. If it has its copies
+            already, it is returned instead of `data.vocab_from`.
 
     Raises:
-        UsageError: the other run has other settings, or `data.mix` lacks a run.
-        UserError: the other run cannot be read.
+        UsageError: the run in `data.vocab_from` has different languages, tokenizers or
+            vocabulary settings; or `data.mix` is set without `data.vocab_from`.
+        UserError: the run in `data.vocab_from` cannot be read.
     """
     if data.vocab_from is None:
         if data.mix:
@@ -65,14 +72,23 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
 
 
 def vocab_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the other run; empty without. Raises UserError
-    if the run is damaged."""
+    """Return the values that stand for the tokenizers, vocabularies and text of another run in the
+    hash of the prepared corpus. The result is empty if there is no other run.
+
+    Args:
+        data: the `data` section of the configuration.
+        vocab_dir: the result of `find_vocab_dir`.
+
+    Raises:
+        UserError: the run in `vocab_dir` is damaged.
+    """
     if vocab_dir is None:
         return {}
     sides = SIDES if data.layout.columns else SIDES[1:]
     files = {side: check_files(vocab_dir, prefix=f"{side}.") for side in sides}
     identity: dict[str, Any] = {"vocab_from": files}
     if data.mix:
+        # `vocab_dir` is the other run, or the run of this corpus, which keeps the other run's hash
         key = "train" if vocab_dir == data.vocab_from else "mixed"
         text = ListedFiles(vocab_dir).read_json(RUN_CORPUS)[key]
         identity["mix"] = {"weight": data.mix, "text": text}
@@ -82,8 +98,9 @@ def vocab_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
 def make_tokenizers(
     draft: Draft, data: DataConfig, vocab_dir: Path | None
 ) -> tuple[Source, Tokenizer]:
-    """The tokenizers of both sides: those of the run in `vocab_dir`, or new ones, trained on the
-    training pairs, with the extra ones if the configuration says so."""
+    """Return the tokenizers of source and target: loaded from the run in `vocab_dir`, or trained on
+    the training pairs if `vocab_dir` is None. With `data.extra_in_vocab`, they are also trained on
+    the extra training pairs."""
     if vocab_dir is not None:
         source = load_source(vocab_dir) if data.layout.columns else NoSource()
         return source, load_tokenizer(vocab_dir, "target")
@@ -99,8 +116,15 @@ def make_tokenizers(
 
 
 def _sample_lines(paths: Sequence[Path], num_lines: int) -> Iterator[str]:
-    """All lines of these files, or a random sample of about `MAX_TRAINING_LINES`, always the
-    same."""
+    """Yield a random sample of about `MAX_TRAINING_LINES` lines, or all lines if there are fewer.
+
+    The seed is fixed for each file, so that the sample is always the same, and has the same pairs
+    on both sides.
+
+    Args:
+        paths: the files to read.
+        num_lines: the number of lines in all files.
+    """
     for path in paths:
         generator = random.Random("tokenizer")
         for line in iter_exact(path):
@@ -111,10 +135,17 @@ def _sample_lines(paths: Sequence[Path], num_lines: int) -> Iterator[str]:
 def make_vocabs(
     counters: Sequence[Counter[str]], data: DataConfig, vocab_dir: Path | None
 ) -> list[Vocab]:
-    """The vocabularies of both sides: those of the run in `vocab_dir`, or the tokens that these
-    counters of both sides have most often."""
+    """Return the vocabularies of source and target: loaded from the run in `vocab_dir`, or built of
+    the most frequent tokens if `vocab_dir` is None.
+
+    Args:
+        counters: how often each token occurs, for each side.
+        data: the `data` section of the configuration.
+        vocab_dir: the result of `find_vocab_dir`.
+    """
     if vocab_dir is not None:
         vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        # the other run may have a source vocabulary, of which a language model has no use
         if not data.layout.columns and not data.vocab.joint:
             vocabs[0] = build_vocab(Counter())
         return vocabs
@@ -126,8 +157,13 @@ def make_vocabs(
 
 
 def count_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> list[str]:
-    """A note per side: how many tokens of the training text the other run's vocabulary lacks, and
-    the most frequent. `counts`: how often each token of a side occurs."""
+    """Return a note for each side: the number of tokens of the training text that are not in the
+    vocabulary of the other run, and the most frequent of these tokens.
+
+    Args:
+        counts: how often each token occurs in the training text, for each side.
+        vocabs: the vocabulary of each side.
+    """
     notes = []
     for side, counter, vocab in zip(SIDES, counts, vocabs, strict=True):
         unknown = {token: count for token, count in counter.items() if token not in vocab}
