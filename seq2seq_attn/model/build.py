@@ -25,7 +25,7 @@ ENCODER_SHORTHANDS = {
     "bilstm": ("bidirectional", "lstm"),
     "reversed_gru": ("reversed", "gru"),
 }
-"""encoder names that imply the cell: (encoder, cell)"""
+"""encoder names that imply a cell, as (encoder, cell)"""
 
 
 def build_model(
@@ -36,10 +36,13 @@ def build_model(
     vector_sizes: Sequence[int | None] = (None,),
     is_loaded: bool = False,
 ) -> Seq2Seq:
-    """An initialized model. Draws from the global generator. With several sources each has an
-    encoder of its own; `vector_sizes`: the dimension of each source's vectors; None for text.
-    `is_loaded`: saved values follow, so `initialize`, which takes a second for large recurrent
-    matrices, is left out.
+    """Build a model and initialize it with the global random generator. With several sources, each
+    source has an encoder of its own.
+
+    Args:
+        vector_sizes: for each source, the dimension of its vectors; None for text.
+        is_loaded: whether saved values will replace the initial ones. `initialize` is then left
+            out, as it takes a second for large recurrent matrices.
 
     Raises:
         UsageError: a variant is unknown, or sizes do not fit together.
@@ -87,7 +90,7 @@ def _build_encoder(
 
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
-    """The decoder, which builds its cells and its attention."""
+    """Build the decoder, which builds its cells and its attention."""
     build_attention = partial(
         build_variant,
         "attention",
@@ -138,8 +141,9 @@ def _build_output(
 
 
 def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> dict[str, str]:
-    """The requirements of outputs and objectives that this model does not meet, and why a variant
-    with that requirement is refused."""
+    """Return the requirements of outputs and objectives that this model does not meet. The value of
+    each is the reason that `build_variant` puts into the error for a variant with that
+    requirement."""
     attention = decoder.attention
     attention_name = f"model.attention.name={config.attention.name!r}"
     encoder_name = f"model.encoder.name={config.encoder.name!r}"
@@ -185,19 +189,19 @@ def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> di
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
-    """A model on the meta device: without memory for its tensors, and without drawing random
-    numbers. `sizes` as `build_model` takes them.
+    """Build a model on the meta device: its tensors take no memory, and no random numbers are
+    drawn. `sizes` are the keyword arguments of `build_model`.
 
     Raises:
-        UsageError: as `build_model`.
+        UsageError: a variant is unknown, or sizes do not fit together.
     """
     with torch.device("meta"), _WithoutInit():
         return build_model(config, is_loaded=True, **sizes)
 
 
 class _WithoutInit(TorchFunctionMode):
-    """Skip filling and scaling tensors. On the meta device both have no effect, yet their first
-    call imports 800 modules, which takes more than a second."""
+    """Skip operations that fill or scale tensors. On the meta device they have no effect, yet their
+    first call imports 800 modules, which takes more than a second."""
 
     def __torch_function__(
         self,
@@ -214,13 +218,21 @@ class _WithoutInit(TorchFunctionMode):
 
 
 def initialize(model: nn.Module) -> None:
-    """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent
-    matrices orthogonal (a block per gate), other matrices Glorot-uniform (each matrix of a stack by
-    itself; the filters of a convolution with their width as part of the fan-in and fan-out),
-    vectors and the score vector of each head uniform in +-1 / sqrt(size). The gates of a cell's
-    input matrix count as one matrix. Scalars, the factors of PyTorch's normalization layers and
-    parameters with `norm` in their own name keep their values. Then each module that has a method
-    `init_parameters()` sets the values of its own that should differ."""
+    """Initialize every parameter by its name and shape.
+
+    - Embeddings are drawn from N(0, 1/E).
+    - Biases are 0.
+    - Recurrent matrices are orthogonal, with one block per gate.
+    - Other matrices are Glorot-uniform. Each matrix of a stack counts by itself, but the gates of a
+      cell's input matrix count as one matrix. The filters of a convolution have their width as part
+      of the fan-in and fan-out.
+    - Vectors, and the score vector of each head, are uniform in +-1 / sqrt(size).
+    - Scalars, the factors of PyTorch's normalization layers and parameters whose own name contains
+      `norm` keep their values.
+
+    Then each module that has a method `init_parameters()` sets those of its parameters that need
+    other values.
+    """
     factors: set[int] = set()
     filters: set[int] = set()
     for module in model.modules():
@@ -257,7 +269,7 @@ def initialize(model: nn.Module) -> None:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Number of parameters, frozen ones included. Tied matrices count once."""
+    """Return the number of parameters, frozen parameters included. Tied matrices count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -289,10 +301,10 @@ def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
 
 
 def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
-    """The embedding of a side's tokens.
+    """Return the embedding of the tokens of a side.
 
     Raises:
-        UsageError: an encoder that has none.
+        UsageError: the encoder has no embedding of tokens.
     """
     embedding = model.embedding if side == "target" else model.encoder.token_embedding
     if embedding is None:
@@ -304,7 +316,8 @@ def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
 
 
 def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
-    """Leave embeddings with pretrained vectors out of training, where that is asked for."""
+    """Leave embeddings with pretrained vectors out of training, if the configuration asks for
+    it."""
     sides = list(config.embedding.files())
     embeddings = [embedding_of(model, side) for side in sides]
     if len(sides) == 2 and config.tie_embeddings == "all":

@@ -1,7 +1,6 @@
 """The translation model: an encoder, a target embedding, an attention decoder, an output.
 
-Shapes: B sentence pairs, T steps, R rows in search, V target
-vocabulary.
+Shapes: B sentence pairs, T steps, R rows in search, V target vocabulary.
 """
 
 from typing import Any, NamedTuple
@@ -19,8 +18,8 @@ from seq2seq_attn.text.vocab import PAD, UNK
 
 
 class Recorded(NamedTuple):
-    """The decoder's state and its steps so far: the state of a model whose output needs the
-    history."""
+    """The state of a model whose output reads the history: the decoder's state, and the decoder's
+    steps so far."""
 
     decoder: Any
     history: History | None
@@ -28,8 +27,8 @@ class Recorded(NamedTuple):
 
 
 class Seq2Seq(nn.Module):
-    """Encoder and decoder as one module: `forward` for training, `prepare` and `step` for
-    search."""
+    """The encoder, the decoder and the output as one module. Training calls `forward`; search calls
+    `prepare` and `step`."""
 
     def __init__(
         self, encoder: Encoder, embedding: Embedding, decoder: Decoder, output: Output
@@ -41,13 +40,14 @@ class Seq2Seq(nn.Module):
         self.output = output
 
     def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> DecoderOutputs:
-        """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the
-        global generator."""
+        """Run all decoder steps of a batch (see `unroll`). Dropout and scheduled sampling draw from
+        the global random generator."""
         fast = speed.find("unroll", self, teacher_forcing_ratio)
         return fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
 
     def prepare(self, source: SourceBatch) -> tuple[Memory, Any]:
-        """Encode a source batch: the decoder's memory, and its state before the first step."""
+        """Encode a source batch. Return the decoder's memory, and the state before the first
+        step."""
         encoded = zeroed(self.encoder(source))
         memory, state = self.decoder.prepare(encoded, source)
         if self.output.needs_history:
@@ -55,7 +55,7 @@ class Seq2Seq(nn.Module):
         return memory._replace(output=self.output.prepare(encoded, source)), state
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """One decoder step after the previous tokens (BOS at first)."""
+        """Run one decoder step, which reads the previous tokens (BOS at the first step)."""
         read_ids_R = self.replace_copied(prev_ids_R)
         if not isinstance(state, Recorded):
             return self.decoder.step(self.embedding(read_ids_R), state, memory)
@@ -68,18 +68,18 @@ class Seq2Seq(nn.Module):
         return step._replace(state=Recorded(step.state, history), history=history)
 
     def replace_copied(self, prev_ids: Tensor) -> Tensor:
-        """Previous target tokens as the decoder reads them: UNK for those beyond the target
-        vocabulary, which were copied from the source."""
+        """Return the previous target tokens as the decoder reads them. Ids beyond the target
+        vocabulary stand for tokens copied from the source, and become UNK."""
         return prev_ids.masked_fill(prev_ids >= self.embedding.num_embeddings, UNK)
 
     @property
     def has_attention(self) -> bool:
-        """Whether there is attention over source positions (`Attention.is_positional`)."""
+        """Whether the model has attention over source positions (`Attention.is_positional`)."""
         return self.decoder.attention.is_positional
 
 
 def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> DecoderOutputs:
-    """All decoder steps, with teacher forcing or scheduled sampling.
+    """Run all decoder steps, with teacher forcing or scheduled sampling.
 
     With a ratio below 1, each input token but the first is replaced by the model's greedy choice
     with probability 1 - ratio, drawn per token (Bengio et al. 2015, section 2.4). Padding stays
@@ -87,7 +87,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
     """
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t()
-    keep_TB = None  # True = feed the reference token
+    keep_TB = None  # True = the step reads the reference token
     if teacher_forcing_ratio < 1.0:
         is_drawn_TB = torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < teacher_forcing_ratio
         keep_TB = is_drawn_TB | (tgt_in_TB == PAD)
@@ -102,7 +102,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:
-                # without gradient, as any index
+                # the index of a maximum has no gradient
                 choice_B = model.output.log_probs(step, memory).argmax(dim=-1)
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
     extra = steps[0].extra

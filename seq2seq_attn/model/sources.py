@@ -1,17 +1,17 @@
 """Several sources: an encoder for each (Zoph and Knight 2016, section 3).
 
-A line of several sources holds them one after the other, each with its EOS at the end. Each encoder
-reads its own source, and its values take that source's positions in the line. So any attention
-gives one distribution over the positions of all sources (Libovicky and Helcl 2017, section 3.2,
-"flat"); `attention/hierarchical.py` gives one per source.
+A row of the batch holds all sources of a sentence pair one after the other, each with EOS at its
+end. Each encoder reads its own source, and its values take the positions of that source in the row.
+So any attention gives one distribution over the positions of all sources (Libovicky and Helcl 2017,
+section 3.2, "flat"); `attention/hierarchical.py` gives one distribution per source.
 
     h_final = tanh(W_c [h^1_final ; h^2_final ; ...])
 
-W_c, the paper's "basic" combination, is `combination`; it has a bias here. A source may be of
-vectors (Huang et al. 2016): its encoder embeds these instead of ids.
+W_c, the paper's "basic" combination, is `combination`; it has a bias here. A source may consist of
+vectors (Huang et al. 2016); its encoder embeds the vectors instead of ids.
 
 Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F
-dimension of a vector.
+dimension of a vector, X concatenated positions or sizes of all sources.
 """
 
 from collections.abc import Sequence
@@ -27,15 +27,15 @@ from seq2seq_attn.text.vocab import EOS, PAD
 
 
 def source_indices(ids_BS: Tensor) -> Tensor:
-    """The index of the source that each position belongs to: the number of EOS tokens before it.
-    Undefined on padding."""
+    """Return the index of the source that each position belongs to, which is the number of EOS
+    tokens before the position. The index is undefined on padding."""
     is_end_BS = (ids_BS == EOS).long()
     return is_end_BS.cumsum(dim=1) - is_end_BS
 
 
 class SeveralSources(Encoder):
-    """An encoder per source; those of texts share the embedding. A source that a line lacks is an
-    EOS alone."""
+    """An encoder for each source. Encoders of text share the embedding. A source that a sentence
+    pair lacks is read as EOS alone."""
 
     def __init__(self, encoders: Sequence[Encoder]) -> None:
         memory_size = encoders[0].memory_size
@@ -45,7 +45,8 @@ class SeveralSources(Encoder):
 
     @property
     def token_embedding(self) -> Embedding | None:
-        """The embedding of the tokens of all texts; None if the encoders have none."""
+        """The embedding that all encoders of text share; None if no encoder has an embedding of
+        tokens."""
         for encoder in self.encoders:
             embedding = cast(Encoder, encoder).token_embedding
             if embedding is not None:
@@ -61,32 +62,35 @@ class SeveralSources(Encoder):
         width = 0
         for number, encoder in enumerate(self.encoders):
             reads_vectors = isinstance(encoder.embedding, VectorEmbedding)
-            own = source if reads_vectors else source._replace(vectors_BSF=None)
-            part, starts_B = _part(own, mask_BS & (numbers_BS == number))
-            encoded = encoder(part)
+            inputs = source if reads_vectors else source._replace(vectors_BSF=None)
+            single_source, starts_B = _extract_source(inputs, mask_BS & (numbers_BS == number))
+            encoded = encoder(single_source)
             columns_BS = positions_S - starts_B.unsqueeze(1) + width
             index_BS = torch.where(numbers_BS == number, columns_BS, index_BS)
             width += encoded.values_BSM.shape[1]
             encodings.append(encoded)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
-        values_BSM = _gathered([encoded.values_BSM for encoded in encodings], index_BS)
+        values_BSM = _gather_positions([encoded.values_BSM for encoded in encodings], index_BS)
         embeddings = [encoded.embedded_BSE for encoded in encodings]
-        embedded = [each for each in embeddings if each is not None]
-        embedded_BSE = _gathered(embedded, index_BS) if len(embedded) == len(encodings) else None
+        embedded = [tensor for tensor in embeddings if tensor is not None]
+        embedded_BSE = None
+        if len(embedded) == len(encodings):
+            embedded_BSE = _gather_positions(embedded, index_BS)
         finals_BX = torch.cat([encoded.final_BM for encoded in encodings], dim=-1)
         final_BM = torch.tanh(self.combination(finals_BX))
         return Encoded(values_BSM, mask_BS, final_BM, embedded_BSE)
 
 
-def _gathered(parts: Sequence[Tensor], index_BS: Tensor) -> Tensor:
-    """The vectors of all sources, [B, P, ...] each, at their positions in the line."""
-    joined_BXM = torch.cat([*parts], dim=1)
+def _gather_positions(tensors: Sequence[Tensor], index_BS: Tensor) -> Tensor:
+    """Concatenate tensors [B, P, ...] of several sources along the positions, and return for each
+    row the vectors at the positions `index_BS`."""
+    joined_BXM = torch.cat([*tensors], dim=1)
     return joined_BXM.gather(1, index_BS.unsqueeze(-1).expand(-1, -1, joined_BXM.shape[-1]))
 
 
-def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tensor]:
-    """One source of each line as a batch of its own, and `starts_B`, the positions in the lines
-    where it begins."""
+def _extract_source(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tensor]:
+    """Return one source of each row as a batch, and `starts_B`, the position in the row where the
+    source begins. `is_inside_BS` is true at the positions of this source."""
     lengths_B = is_inside_BS.sum(dim=1)
     starts_B = is_inside_BS.long().argmax(dim=1)
     positions_P = torch.arange(max(1, int(lengths_B.max())), device=lengths_B.device)
@@ -100,7 +104,7 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tenso
 
     vectors_BPF = None
     if source.vectors_BSF is not None:
-        vectors_BPF = _gathered([source.vectors_BSF], index_BP)
+        vectors_BPF = _gather_positions([source.vectors_BSF], index_BP)
         vectors_BPF = zero_padding(vectors_BPF, is_real_BP)
     batch = SourceBatch(
         select(source.ids_BS),

@@ -1,8 +1,8 @@
 """The registry of fast paths: `fast/` registers quicker versions of plain functions here.
 
-An offer is a function that returns the fast version for its arguments, or None if it has none. The
-plain code asks by name: `find("unroll", model, ratio)`. Without the folder `fast/`, nothing is
-registered.
+An offer is a function that returns the fast version for its arguments, or None if there is no fast
+version. The plain code finds it by name: `find("unroll", model, ratio)`. Without the folder
+`fast/`, nothing is registered.
 """
 
 import importlib
@@ -19,7 +19,7 @@ _switched_off: set[str] = set()
 
 
 def offer(name: str) -> Callable[[Offer], Offer]:
-    """Register an offer for the plain function of that name."""
+    """Return a decorator that registers an offer for the plain function of that name."""
 
     def register(function: Offer) -> Offer:
         _offers[name] = function
@@ -29,13 +29,14 @@ def offer(name: str) -> Callable[[Offer], Offer]:
 
 
 def names() -> list[str]:
-    """The names of all offers."""
+    """Return the names of all offers."""
     _load()
     return sorted(_offers)
 
 
 def find(name: str, *subject: Any) -> Callable[..., Any] | None:
-    """The fast version for a subject; None: use the plain code."""
+    """Return the fast version for the arguments in `subject`, or None if the plain code should
+    run."""
     _load()
     if name in _switched_off or name not in _offers:
         return None
@@ -44,7 +45,7 @@ def find(name: str, *subject: Any) -> Callable[..., Any] | None:
 
 @contextmanager
 def without(names: Iterable[str]) -> Iterator[None]:
-    """Switch fast paths off inside the block, to measure what each is worth."""
+    """Switch the named fast paths off inside the block, to measure how much time each saves."""
     before = set(_switched_off)
     _switched_off.update(names)
     try:

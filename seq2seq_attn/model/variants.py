@@ -2,7 +2,7 @@
 `--import`.
 
 A configuration may come from someone else, so a name in it never imports a module. Only
-`import_variants` does, with the names that the user gave.
+`import_variants` imports modules, and only those that the user has named.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "ou
 
 @dataclass(frozen=True)
 class Axis:
-    """A folder of variants, and where a configuration names one of them. In both keys, `{name}` is
-    the variant's."""
+    """Describe a folder of variants and the configuration keys that name a variant. In both keys,
+    `{name}` stands for the variant's name."""
 
     package: str
     key: str
     options_key: str
     contract: str = ""
-    """`MODULE:CLASS` that every variant is an instance of; empty: variants are functions that
-    nothing builds"""
+    """`MODULE:CLASS`, the class that every variant is an instance of; empty where variants are
+    plain functions that need no building"""
     support: tuple[str, ...] = ("base",)
-    """files of the folder that are no variants"""
+    """files of the folder that are not variants"""
 
 
 _SETTINGS_ELSEWHERE = {
     "normalizer": "model.attention.normalizer",
     "cell": "model.encoder.cell or model.decoder.cell",
 }
-"""keys of the axes that have no section of their own"""
+"""configuration keys of the axes that have no section of their own"""
 AXES = {
     axis: Axis(
         f"{__package__}.{axis}",
@@ -59,7 +59,7 @@ AXES = {
     )
     for axis in get_args(ModelAxis)
 }
-"""the folders beside this file"""
+"""the axes of the model, whose folders lie beside this file"""
 SEARCH = Axis(
     "seq2seq_attn.search", "search.method={name!r}", "search", support=("base", "loop", "steps")
 )
@@ -71,12 +71,13 @@ SCORER = Axis(
 )
 _imported: dict[str, ModuleType] = {}
 _files: set[str] = set()
-"""files of the modules that the user has named"""
+"""files of the imported modules"""
 
 
 class Nested(Section):
-    """An option that is itself a variant of the axis, such as an attention of a pair: `{name,
-    options}`. A call builds it, for the sizes of the variant that holds it and those of the
+    """An option whose value is a variant of the same axis: `{name, options}`. An example is an
+    attention that combines two other attentions. Calling the option builds this variant. It
+    receives the sizes that the enclosing variant was built with, and the sizes given in the
     call."""
 
     name: str
@@ -84,13 +85,13 @@ class Nested(Section):
     _build: Callable[..., Any] = PrivateAttr()
 
     def __call__(self, **sizes: Any) -> Any:
-        """The variant, built."""
+        """Build the variant."""
         return self._build(**sizes)
 
 
 def import_variants(modules: str | Sequence[str]) -> None:
-    """Import modules with variants, from the current folder or installed, so that configurations
-    can name them.
+    """Import modules with variants, so that configurations can name them. A module is found in the
+    current folder or among the installed packages.
 
     `model.attention.name: my_module` calls the module's function `build`, `my_module:Cosine` its
     class or function `Cosine`.
@@ -105,7 +106,7 @@ def import_variants(modules: str | Sequence[str]) -> None:
             raise UsageError(
                 f"--import {name}: expected a module name, for example my_module for my_module.py"
             )
-        sys.path.insert(0, folder)  # not on the installed command's path
+        sys.path.insert(0, folder)  # the installed command does not search the current folder
         try:
             spec = importlib.util.find_spec(name)
             _files.add(str(spec.origin if spec else None))
@@ -122,16 +123,17 @@ def import_variants(modules: str | Sequence[str]) -> None:
 
 
 def located(error: Exception) -> str:
-    """The error in one line; it begins with file and line where an imported module has raised it,
-    or called what has raised it."""
+    """Return an error as one line. If an imported module is involved, the line begins with the file
+    and line number from `place_in_module`."""
     line = f"{type(error).__name__}: {error}"
     place = place_in_module(error)
     return f"{place}: {line}" if place else line
 
 
 def place_in_module(error: Exception) -> str | None:
-    """File and line where an imported module has raised an error, or called what has raised it;
-    None: no imported module was involved."""
+    """Return file and line of an imported module in an error's traceback: the line that raised the
+    error, or that called the code that raised it. Return None if no imported module was
+    involved."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         lines.append((str(error.filename), error.lineno))
@@ -140,7 +142,7 @@ def place_in_module(error: Exception) -> str | None:
 
 
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
-    """The package's variants: the files in the axis's folder."""
+    """Return the names of the package's variants, which are the files in the axis's folder."""
     axis = AXES[axis] if isinstance(axis, str) else axis
     spec = importlib.util.find_spec(axis.package)
     assert spec is not None
@@ -151,12 +153,13 @@ def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
 
 
 def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") -> Callable[..., Any]:
-    """The function that builds a variant: the module's `build`, or its only class that meets the
-    contract. For a variant that is a plain function, such as a normalizer, `function` is its name.
+    """Return the function that builds a variant: the module's `build`, or the module's only class
+    that meets the contract. For a variant that is a plain function, such as a normalizer,
+    `function` is the function's name.
 
     Raises:
-        UsageError: there is no such variant, or the module has no such function, or only an
-            imported one.
+        UsageError: there is no such variant; or the module does not define such a function, or
+            merely imports it.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
     key = axis.key.format(name=name)
@@ -187,8 +190,9 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
         raise UsageError(
             f"{key}: {module.__name__} has no function or class {attribute or function!r}"
         )
-    # a configuration may come from someone else, and must not call `subprocess.run` because a
-    # module imports it; other callables, such as a `functools.partial`, were made in the module
+    # A configuration may come from someone else, and must not call `subprocess.run` because a
+    # module imports it. Callables of other kinds, such as a `functools.partial`, are defined in the
+    # module itself.
     if attribute and (inspect.isroutine(build) or inspect.isclass(build)):
         if build.__module__ != module_name and not build.__module__.startswith(f"{axis.package}."):
             raise UsageError(
@@ -206,13 +210,18 @@ def build_variant(
     refusals: Mapping[str, str] = MappingProxyType({}),
     **sizes: Any,
 ) -> Any:
-    """Build a variant from its options and from those `sizes` of its axis that its `build` has a
-    parameter for. `refusals`: for each requirement that is not met, the reason to refuse a variant
-    whose contract `requires` it.
+    """Build a variant.
+
+    Args:
+        options: options of the variant, as in the configuration.
+        refusals: for each requirement that the model does not meet, the reason for the error. The
+            error is raised if the variant lists this requirement in `requires`.
+        sizes: arguments that the axis offers. The variant's `build` receives those that it has a
+            parameter for.
 
     Raises:
         UsageError: there is no such variant, an option is unknown or of the wrong type, the sizes
-            do not fit it, or it requires something that is not there.
+            do not fit the variant, or the model does not meet a requirement.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
     key = axis.key.format(name=name)
@@ -225,19 +234,19 @@ def build_variant(
             f"{key}: built {type(built).__name__}; expected an instance of "
             f"{find_contract(axis).__name__}"
         )
-    _check_requirements(key, built, refusals)  # of what a function has built
+    _check_requirements(key, built, refusals)  # a function has no `requires`, its result has
     return built
 
 
 def _check_requirements(key: str, variant: Any, refusals: Mapping[str, str]) -> None:
-    """Raise UsageError if one of `variant.requires` is refused."""
+    """Raise UsageError if `refusals` has a reason for one of `variant.requires`."""
     for requirement in getattr(variant, "requires", ()):
         if requirement in refusals:
             raise UsageError(f"{key}: {refusals[requirement]}")
 
 
 def find_contract(axis: Axis) -> type[Any]:
-    """The class that every variant of the axis is an instance of."""
+    """Return the class that every variant of the axis is an instance of."""
     module, _, name = axis.contract.partition(":")
     contract: type[Any] = getattr(importlib.import_module(module), name)
     return contract
@@ -251,7 +260,7 @@ def _checked_options(
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Check the options of a variant against the parameters of `build` and their types
-    (`attention_size: int`).
+    (`attention_size: int`). Return the options with their values converted to these types.
 
     Raises:
         UsageError: an option is unknown, missing, or of the wrong type.
@@ -288,7 +297,7 @@ def _checked_options(
 
 
 def _checked_value(key: str, declared: Any, value: object) -> Any:
-    """The value of an option, as its declared type reads it."""
+    """Return the value of an option, converted to its declared type."""
     if declared is inspect.Parameter.empty:
         return value
     try:
@@ -300,7 +309,7 @@ def _checked_value(key: str, declared: Any, value: object) -> Any:
         key = ".".join(map(str, (key, *inner)))
         hint = "{name, options}" if is_shape else None
         raise UsageError(explain_value(key, problems, hint)) from None
-    except PydanticUserError:  # a type imported for type checkers only
+    except PydanticUserError:  # the type is imported for type checkers only
         raise UsageError(
             f"{key}: its type {declared} is not known at run time; import it outside of "
             "TYPE_CHECKING"
@@ -308,11 +317,11 @@ def _checked_value(key: str, declared: Any, value: object) -> Any:
 
 
 def read_parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a function with their types, or the types' names where these are not known
-    at run time."""
+    """Return the parameters of a function with their types. A type that is not known at run time is
+    given by its name."""
     try:
         return inspect.signature(build, eval_str=True).parameters
-    except NameError:  # a type imported for type checkers only
+    except NameError:  # a type is imported for type checkers only
         return inspect.signature(build).parameters
-    except (ValueError, TypeError):  # a built-in without a signature
+    except (ValueError, TypeError):  # a built-in may have no signature
         return {}

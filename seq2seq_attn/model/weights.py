@@ -1,5 +1,5 @@
-"""Tensors on disk: a safetensors file with JSON values in its header, listed in the manifest of its
-folder."""
+"""Write and read tensors: a safetensors file with JSON values in its header. The file is listed in
+the manifest of its folder."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _VALUES = "values"
-"""the only entry of the header's metadata: safetensors writes several in random order, and equal
-models should give equal files"""
+"""the only entry of the header's metadata: safetensors writes several entries in random order, and
+equal models should give equal files"""
 
 
 class Saved(NamedTuple):
-    """The content of a file."""
+    """The content of a file that `write_tensors` wrote."""
 
     tensors: dict[str, Tensor]
-    """by name, on the CPU"""
+    """tensors by name, on the CPU"""
     values: dict[str, Any]
     sha256: str
-    """of the whole file"""
+    """SHA-256 of the whole file"""
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-    """Write tensors and JSON values, atomically. The same arguments give the same bytes. While the
-    file is written, it is held in memory twice: 2 x 121 MiB for a saved state of `multi30k`.
+    """Write tensors and JSON values to a file, atomically. Equal arguments give equal bytes. While
+    the file is written, memory holds its content twice: 2 x 121 MiB for a saved state of
+    `multi30k`.
 
     Raises:
-        UserError: a tensor has values that are not finite; the former file stays.
+        UserError: a tensor has values that are not finite; the previous file is kept.
     """
     from safetensors.torch import save
 
@@ -47,7 +48,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
             )
         tensor = tensor.detach().cpu().contiguous()
         storage = tensor.untyped_storage().data_ptr()
-        if storage in storages:  # tied parameters, which the library refuses
+        if storage in storages:  # safetensors does not accept tied parameters
             tensor = tensor.clone()
         storages.add(storage)
         separate[name] = tensor
@@ -55,10 +56,11 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
 
 
 def read_tensors(path: Path, files: ListedFiles | None = None) -> Saved:
-    """Read what `write_tensors` wrote; `files` are the folder's, if they are open.
+    """Read a file that `write_tensors` wrote. If the folder's `ListedFiles` is given as `files`,
+    its manifest is not read again.
 
     Raises:
-        UserError: the file cannot be read, is damaged, or is another kind of file.
+        UserError: the file cannot be read, is damaged, or is not a file of this format.
     """
     from safetensors.torch import load
 
@@ -68,7 +70,7 @@ def read_tensors(path: Path, files: ListedFiles | None = None) -> Saved:
         header_size = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
         return Saved(load(content), dict(json.loads(metadata[_VALUES])), files.sha256(path.name))
-    except Exception as error:  # a file of another kind can raise anything
+    except Exception as error:  # reading a file of another format can raise any exception
         reason = " ".join(str(error).split())
         raise UserError(
             f"{path}: not a file that `seq2seq train` wrote ({reason}); name another run"

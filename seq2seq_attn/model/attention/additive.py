@@ -3,7 +3,7 @@
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
 
 s_{i-1} is the query, h_j the encoder's value at source position j. The paper's W_a is
-`query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. The paper's formula shows no
+`query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. The formula in the paper has no
 bias b.
 """
 
@@ -12,10 +12,11 @@ from seq2seq_attn.model.attention.base import AdditiveAttention, Normalizer
 
 
 class Additive(AdditiveAttention):
-    """One hidden layer scores a source position against the query.
+    """Additive attention: a network with one hidden layer scores a source position against the
+    query.
 
     Args:
-        attention_size: A, the size of that layer; None: the query size.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
     """
 
     def __init__(

@@ -1,19 +1,19 @@
-"""The contract of attention variants, and what those that score keys share.
+"""The contract of attention variants, and base classes of variants that score keys.
 
-A variant is a file in this folder with one final class, whose constructor asks for as many of
-`query_size`, `memory_size` and `normalizer` as it needs; its other parameters are options.
-`prepare` computes what does not depend on the query, once per source batch; `step` runs at each
-decoder step. Neither keeps anything on `self`. Memory and state are any batch-first tensors or
-named tuples; the state is None if steps do not depend on each other.
+A variant is a file in this folder with one final class. Its constructor may have the parameters
+`query_size`, `memory_size` and `normalizer`; all other parameters are options. `prepare` runs once
+per source batch and computes all tensors that do not depend on the query; `step` runs at each
+decoder step. Neither method stores anything on `self`. Memory and state are batch-first tensors or
+named tuples of them; the state is None if steps do not depend on each other.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation
 mode, which search uses, the same query, memory and state give the same result. In both modes, the
 weights are a distribution.
 
-The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`, and
-between its two cells in `conditional`. Under autocast, projected keys have autocast's dtype, and
-values have that dtype or float32, depending on the encoder; query, state and weights stay in
-float32.
+The decoder chooses the query: `bahdanau` takes its state before the step, `luong` its state after
+the step, and `conditional` the state between its two cells. Under autocast, projected keys have
+autocast's dtype, and values have that dtype or float32, depending on the encoder; query, state and
+weights stay in float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A
 scoring size.
@@ -30,8 +30,8 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded
 
 Normalizer = Callable[[Tensor, Tensor], Tensor]
-"""scores_BS and mask_BS to weights_BS: a distribution over real positions, exactly 0 on padding,
-float32 or wider"""
+"""a function of scores_BS and mask_BS that returns weights_BS: a distribution over real positions,
+exactly 0 on padding, in float32 or wider"""
 
 
 class Attended(NamedTuple):
@@ -39,18 +39,18 @@ class Attended(NamedTuple):
 
     context_BM: Tensor
     weights_BS: Tensor
-    """weights over the memory's positions, in float32 or wider"""
+    """weights over the positions of the memory, in float32 or wider"""
     state: Any = None
-    """state of the attention for the next step"""
+    """the attention's state for the next step"""
     extra: Any = None
-    """other tensors that objectives read, as a batch-first named tuple such as `Heads`"""
+    """further tensors that objectives read, as a batch-first named tuple such as `Heads`"""
 
 
 class Keys(NamedTuple):
     """The memory of most variants."""
 
     values_BSM: Tensor
-    """averaged by the weights; 0 on padding"""
+    """the vectors that the weights average; 0 on padding"""
     mask_BS: Tensor
     """bool, True = real position; at least one per row"""
     keys_BSA: Tensor
@@ -58,8 +58,7 @@ class Keys(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """The weights of each head, of which `Attended.weights_BS` is the mean: for objectives of your
-    own."""
+    """The weights of each head, for objectives of your own. `Attended.weights_BS` is their mean."""
 
     weights_BNS: Tensor
 
@@ -74,24 +73,25 @@ class Draw(NamedTuple):
 
 
 class Attention(nn.Module, ABC):
-    """Weights over source positions for a query. Variants are final: none inherits from another.
+    """Compute weights over source positions for a query. Variants are final: no variant inherits
+    from another.
 
     `context_size` is the width of the context, which a variant may choose.
     """
 
     is_positional: bool = True
-    """whether weight j belongs to source position j; false in `fixed` and `slots`"""
+    """whether weight j belongs to source position j, which is false in `fixed` and `slots`"""
     depends_on_query: bool = True
     """whether the weights differ between steps"""
     is_one_hot: bool = False
     """whether the weights are 1 at one position and 0 elsewhere"""
     draws_positions: bool = False
-    """whether it draws a position, takes the value there as the context, and returns a `Draw` as
-    `Attended.extra`: the weights then learn from the objective `reinforce`, and from an output that
-    reads them"""
+    """whether the attention draws a position, takes the value there as the context, and returns a
+    `Draw` as `Attended.extra`. The weights then learn from the objective `reinforce`, and from an
+    output that reads the weights"""
     reads_numbers: bool = False
-    """whether it reads numbers of the batch on the host, such as a largest index, which a CUDA
-    graph cannot replay"""
+    """whether the attention reads numbers of the batch on the host, such as a largest index, which
+    a CUDA graph cannot replay"""
 
     def __init__(self, context_size: int) -> None:
         super().__init__()
@@ -99,38 +99,38 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
-        """The memory of a source batch, whose values are 0 on padding, and the state before the
-        first step."""
+        """Return the memory of a source batch and the state before the first step. The encoder's
+        values are 0 on padding."""
 
     @abstractmethod
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
-        """Context, weights and the next state."""
+        """Return the context, the weights and the next state."""
 
 
 class ScoredAttention(Attention):
-    """Scores of keys, normalized, and the average of the values by these weights.
+    """Score keys, normalize the scores to weights, and average the values by these weights.
 
-    By default a key is a projection of a value, and its score is the product with the query. A
-    variant sets `normalizer` and, unless it changes `keys`, `key_projection`.
+    By default a key is a projection of a value, and its score is the dot product with the query. A
+    variant sets `normalizer`. It also sets `key_projection`, unless it overrides `keys`.
     """
 
     normalizer: Normalizer
     key_projection: nn.Linear
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
-        """The keys; no state."""
+        """Return the keys as the memory. There is no state."""
         return self.keys(encoded), None
 
     def keys(self, encoded: Encoded) -> Keys:
-        """The values, projected to keys."""
+        """Project the values to keys."""
         return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM))
 
     def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
-        """`scores_BS`."""
+        """Return `scores_BS`, the dot products of the keys with the query."""
         return torch.bmm(keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
 
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
-        """Score the keys and attend."""
+        """Score the keys, normalize the scores and average the values."""
         return self.attend(self.scores(query_BH, memory.keys_BSA), memory)
 
     def attend(self, scores_BS: Tensor, memory: Keys, state: Any = None) -> Attended:
@@ -139,14 +139,15 @@ class ScoredAttention(Attention):
 
 
 class AdditiveAttention(ScoredAttention):
-    """The weights of the additive score (see `additive.py`), for variants that add terms to it:
+    """The parameters of the additive score (see `additive.py`), for variants that add terms to the
+    score:
 
         e_ij = v . tanh(W q_i + U h_j + b + ...)
 
     W is `query_projection`, U h_j + b are the keys, and v is `score_weight_A`.
 
     Args:
-        attention_size: A, the size of the hidden layer; None: the query size.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
     """
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int | None) -> None:
@@ -157,31 +158,32 @@ class AdditiveAttention(ScoredAttention):
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
 
     def scores(self, query_BH: Tensor, keys_BSA: Tensor, *terms_BSA: Tensor) -> Tensor:
-        """`scores_BS`, from keys, query and further terms."""
+        """Return `scores_BS`, computed from keys, query and further terms."""
         query_BA = self.query_projection(query_BH)
         return additive_scores(query_BA, keys_BSA, self.score_weight_A, *terms_BSA)
 
 
 class ConstantAttention(Attention):
-    """An attention whose context is the same at every step, whatever the query: its memory is the
-    result of a step."""
+    """An attention whose context is the same at every step, whatever the query. `prepare` computes
+    the context, and the memory is the result of every step."""
 
     depends_on_query = False
 
     def step(self, query_BH: Tensor, memory: Attended, state: None) -> Attended:
-        """The memory."""
+        """Return the memory."""
         return memory
 
 
 def additive_scores(
     query_BA: Tensor, keys_BSA: Tensor, weight_A: Tensor, *terms_BSA: Tensor
 ) -> Tensor:
-    """`scores_BS`, v . tanh(keys + query + terms), where v is the weight."""
+    """Return `scores_BS`, v . tanh(keys + query + terms), where v is `weight_A`."""
     hidden_BSA = torch.tanh(sum(terms_BSA, keys_BSA + query_BA.unsqueeze(1)))
     return hidden_BSA @ weight_A
 
 
 def average(weights_BS: Tensor, values_BSM: Tensor, state: Any = None) -> Attended:
-    """The step of these weights: its context averages the values."""
+    """Return the result of a step with these weights, whose context is the weighted average of the
+    values."""
     context_BM = torch.bmm(weights_BS.unsqueeze(1), values_BSM).squeeze(1)
     return Attended(context_BM, weights_BS, state)

@@ -16,8 +16,8 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Bilinear(ScoredAttention):
-    """The query times a linear map of each value; with `is_scaled`, divided by the root of the
-    query's size."""
+    """Bilinear attention: the score is the dot product of the query and a linear map of the value.
+    With `is_scaled`, the score is divided by the square root of the query size."""
 
     def __init__(
         self, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False

@@ -4,14 +4,14 @@
     L_1 = ReLU(C * K_1)      L_2 = (L_1 * K_2) (x) h_{t-1}      alpha = softmax(L_2 * K_3)
 
 * is a convolution over source positions, padded so that the length stays; (x) multiplies each
-position's features by the query. C is our values (the paper's are embeddings), K_1 is
-`pattern_filters`, K_2 `feature_filters` with as many filters as the query is wide, K_3
-`score_filter`. The context averages C, as in the paper.
+position's features by the query. C are the encoder's values (in the paper, embeddings). K_1 is
+`pattern_filters`. K_2 is `feature_filters`, with H filters, one for each number of the query. K_3
+is `score_filter`. The context averages C, as in the paper.
 
-The paper also divides L_2 by its norm. We leave that out: the norm grows with the sentence's
-length, so the weights of long sentences would be flatter.
+The paper also divides L_2 by its norm. We leave the division out: the norm grows with the length of
+the sentence, so the weights of long sentences would be flatter.
 
-Shapes: P filters of the first layer.
+Shapes, besides those of `base.py`: P filters of the first layer.
 """
 
 import torch
@@ -23,7 +23,8 @@ from seq2seq_attn.model.encoder.base import Encoded, zero_padding
 
 
 class Convolutional(ScoredAttention):
-    """Two convolutions over the values, gated by the query, and a third that scores.
+    """Convolutional attention: two convolutions over the values, whose features the query
+    multiplies, and a third convolution that computes the scores.
 
     Args:
         num_filters: P, filters of the first layer.
@@ -49,8 +50,8 @@ class Convolutional(ScoredAttention):
         self.normalizer = normalizer
 
     def keys(self, encoded: Encoded) -> Keys:
-        """The two convolutions that do not need the query, once; the second gives the keys, of size
-        H. After each, padding is set back to 0."""
+        """Apply the two convolutions that do not need the query. The output of the second
+        convolution is the keys, of size H. After each convolution, padding is set back to 0."""
         mask_BS = encoded.mask_BS
         values_BSM = encoded.values_BSM
         patterns_BPS = torch.relu(self.pattern_filters(values_BSM.transpose(1, 2)))
@@ -59,7 +60,7 @@ class Convolutional(ScoredAttention):
         return Keys(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS))
 
     def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
-        """Gate the features with the query and score them."""
+        """Multiply the features by the query, and compute the scores by the third convolution."""
         gated_BSH = keys_BSA * query_BH.to(keys_BSA.dtype).unsqueeze(1)
         scores_BS: Tensor = self.score_filter(gated_BSH.transpose(1, 2)).squeeze(1)
         return scores_BS

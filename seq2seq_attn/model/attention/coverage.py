@@ -6,11 +6,12 @@
     neural (3.1.2)       C_ij = GRU([alpha_ij ; h_j ; s_{i-1}], C_{i-1,j})
     linguistic (3.1.1)   C_ij = C_{i-1,j} + alpha_ij / Phi_j      Phi_j = N . sigmoid(U_f h_j)
 
-C is 0 at first: a vector of D numbers per source position if neural, a single number if linguistic.
-Phi is the fertility: the number of target tokens that a source token is expected to account for,
-between 0.001 N and N, where N is `max_fertility`. Without fertility, Phi = 1. W_a is
-`query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is
-`score_weight_A`, the GRU is `update`, U_f is `fertility_projection`.
+C is 0 before the first step. Neural coverage is a vector of D numbers per source position,
+linguistic coverage is a single number per source position. Phi is the fertility: the number of
+target tokens that a source token is expected to account for, between 0.001 N and N, where N is
+`max_fertility`. Without fertility, Phi = 1. W_a is `query_projection`, U_a h_j (plus a bias) is
+`keys`, V_a is `coverage_projection`, v_a is `score_weight_A`, the GRU is `update`, U_f is
+`fertility_projection`.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -28,22 +29,22 @@ from seq2seq_attn.model.layers import wide_dtype
 
 MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
 MIN_SHARE = 1e-3
-"""a fertility is at least this share of N: coverage divides by it"""
+"""lower bound on the fertility as a share of N, because coverage is divided by the fertility"""
 
 
 class Memory(NamedTuple):
-    """The keys, and the fertility of each position where it has one."""
+    """The keys, and the fertility of each position; None without fertility."""
 
     keys: Keys
     fertility_BS: Tensor | None
 
 
 class Coverage(AdditiveAttention):
-    """Additive attention whose score sees the coverage.
+    """Additive attention whose score also reads the coverage.
 
     Args:
-        attention_size: A, the size of the hidden layer; None: the query size.
-        coverage_size: D, the size of a position's coverage, if neural.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
+        coverage_size: D, the size of the coverage of one position, if `kind` is neural.
         fertility: whether linguistic coverage is divided by Phi.
         max_fertility: N.
     """
@@ -74,7 +75,8 @@ class Coverage(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Tensor]:
-        """The keys with the fertilities, and `coverage_BSD`: nothing is covered yet."""
+        """Return the keys with the fertilities, and the coverage `coverage_BSD`, which is 0 before
+        the first step."""
         values_BSM = encoded.values_BSM
         fertility_BS = None
         if self.fertility_projection is not None and self.max_fertility is not None:
@@ -85,7 +87,8 @@ class Coverage(AdditiveAttention):
         return Memory(self.keys(encoded), fertility_BS), coverage_BSD
 
     def step(self, query_BH: Tensor, memory: Memory, state: Tensor) -> Attended:
-        """v . tanh(keys + W q + V C), normalized; then the coverage is updated."""
+        """Normalize the scores v . tanh(keys + W q + V C), and update the coverage with the
+        weights."""
         coverage_BSD = state
         keys, fertility_BS = memory
         term_BSA = self.coverage_projection(coverage_BSD)
@@ -97,7 +100,7 @@ class Coverage(AdditiveAttention):
         values_BSM = keys.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
-        # autocast would round the state at every step
+        # Autocast would round the coverage at every step.
         with torch.autocast(values_BSM.device.type, enabled=False):
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))

@@ -2,8 +2,8 @@
 
     score(h_t, h_s) = h_t . h_s
 
-The source state h_s is our value. There are no parameters, so query and values must have the same
-size.
+The source state h_s is the encoder's value. There are no parameters, so query and values must have
+the same size.
 
 In our measurements (docs/mechanisms.md) the unscaled scores make the weights sharp; `scaled_dot`
 does better.
@@ -15,7 +15,11 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Dot(ScoredAttention):
-    """The query times each value. Raises UsageError if their sizes differ."""
+    """Dot-product attention: the score is the dot product of query and value.
+
+    Raises:
+        UsageError: the query and the values differ in size.
+    """
 
     def __init__(self, *, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
@@ -28,5 +32,5 @@ class Dot(ScoredAttention):
         self.normalizer = normalizer
 
     def keys(self, encoded: Encoded) -> Keys:
-        """The values are their own keys."""
+        """Return the values as the keys too."""
         return Keys(encoded.values_BSM, encoded.mask_BS, encoded.values_BSM)

@@ -1,10 +1,11 @@
 """No attention, a fixed vector: the decoder sees the encoder's summary at every step and in the
 readout.
 
-    c = the encoder's summary, [h->_last ; h<-_first] in a bidirectional one
+    c = the encoder's summary, [h->_last ; h<-_first] in a bidirectional encoder
 
 (Cho et al. 2014, section 2.2: the summary c enters every step and the output.) This is the strong
-fixed-vector baseline. It loses on short sentences too, and far more on long ones.
+fixed-vector baseline. Its translations are worse than with attention on short sentences, and far
+worse on long sentences.
 """
 
 from torch import nn
@@ -17,11 +18,12 @@ from seq2seq_attn.model.layers import wide
 
 
 class Fixed(ConstantAttention):
-    """A memory of one position, the summary; its weight is always 1.
+    """A fixed vector as the context: the memory has one position, which holds the encoder's
+    summary, and the weight of this position is always 1.
 
     Args:
         dropout: rate on the summary. (The encoder applies its dropout to the values that other
-            variants see.)
+            variants read.)
     """
 
     is_positional = False
@@ -31,6 +33,6 @@ class Fixed(ConstantAttention):
         self.dropout = nn.Dropout(dropout)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Attended, None]:
-        """The encoder's summary, with dropout."""
+        """Return the encoder's summary, with dropout, as the context of every step."""
         context_BM = self.dropout(encoded.final_BM)
         return Attended(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), None

@@ -1,5 +1,5 @@
-"""Hard attention: the context is one source state, sampled in training, the highest-scoring one in
-search (Xu et al. 2015, section 4.1).
+"""Hard attention: the context is one source state, which is sampled in training, and has the
+highest score in search (Xu et al. 2015, section 4.1).
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
 
@@ -17,15 +17,15 @@ is `straight_through`, the default, or `reinforce`.
 argmax_j (e_ij + g_ij) is a sample from softmax(e_i) (the Gumbel-max trick). The gradient is that of
 y, which is biased; a high tau makes it more biased and less noisy. tau is `temperature`.
 
-`reinforce`: the score-function estimator of the paper, by the objective `reinforce`, which the
-configuration must name.
+`reinforce`: the score-function estimator of the paper. The objective `reinforce` computes it, so
+the configuration must name this objective.
 
     alpha_i = softmax(e_i)      b_i = w . s_{i-1} + w_0
 
 The weights are alpha_i, in search too; no gradient of the context reaches them. b_i is `baseline`,
-a learned one in place of the paper's moving average (the "input-dependent baseline" of Mnih and
-Gregor 2014). Left out: with probability 1/2 the paper replaces the drawn value by the expected one,
-to lower the variance.
+a learned baseline in place of the paper's moving average (the "input-dependent baseline" of Mnih
+and Gregor 2014). To lower the variance, the paper replaces the drawn value by the expected value
+with probability 1/2, which is left out here.
 
 Another normalizer replaces the softmax in y (`straight_through`) and in alpha (`reinforce`).
 `straight_through` still draws from the softmax.
@@ -50,11 +50,11 @@ from seq2seq_attn.model.layers import wide, wide_dtype
 
 
 class Hard(AdditiveAttention):
-    """Additive scores, a single position.
+    """Hard attention with additive scores: the context is the value of a single position.
 
     Args:
-        attention_size: A, the size of the hidden layer; None: the query size.
-        temperature: tau, of the softmax whose gradient `straight_through` follows.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
+        temperature: tau, the temperature of the softmax whose gradient `straight_through` uses.
     """
 
     def __init__(
@@ -75,7 +75,8 @@ class Hard(AdditiveAttention):
         self.normalizer = normalizer
 
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
-        """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
+        """Score the positions by v . tanh(keys + W q) and choose one of them, by noisy scores in
+        training and by the largest score in search."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         if self.baseline is not None:
             return self._draw(scores_BS, self.baseline(query_BH.detach()), memory)
@@ -83,12 +84,13 @@ class Hard(AdditiveAttention):
         return average(choose(scores_BS, memory.mask_BS), memory.values_BSM)
 
     def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys) -> Attended:
-        """The value of one position and how probable it was; training draws it by the weights,
-        search takes the heaviest."""
+        """Return the value of one position, and a `Draw` with the log-probability of this position.
+        Training draws the position by the weights; search takes the position with the largest
+        weight."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
         drawn_B1 = weights_BS.argmax(1, keepdim=True)
         if self.training:
-            # multinomial refuses NaN; log_prob_B keeps it
+            # `multinomial` raises an error for NaN, so NaN is replaced here; log_prob_B keeps it
             drawn_B1 = torch.multinomial(weights_BS.detach().nan_to_num(1.0), 1)
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
         context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
@@ -97,8 +99,8 @@ class Hard(AdditiveAttention):
         return Attended(context_BM, weights_BS, extra=draw)
 
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-        """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed
-        draw."""
+        """Draw a position from the softmax of the scores. The result is a one-hot row whose
+        gradient is that of the relaxed draw y."""
         wide_BS = wide(scores_BS)
         uniform_BS = torch.rand_like(wide_BS).clamp(min=torch.finfo(wide_BS.dtype).tiny)
         noisy_BS = wide_BS - torch.log(-torch.log(uniform_BS))
@@ -107,7 +109,7 @@ class Hard(AdditiveAttention):
 
 
 def _best(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-    """1 at the position of the largest score, 0 elsewhere."""
+    """Return one-hot rows with 1 at the position of the largest score."""
     best_B1 = scores_BS.masked_fill(~mask_BS, -torch.inf).argmax(dim=1, keepdim=True)
     zeros_BS = torch.zeros_like(scores_BS, dtype=wide_dtype(scores_BS.dtype))
     return zeros_BS.scatter(1, best_B1, 1.0)

@@ -5,17 +5,17 @@ sources (Libovicky and Helcl 2017, section 3.3; for sentences Yang et al. 2016, 
     c_k = sum_j alpha_kj h_kj
     e_k  = v' . tanh(W' s + U' c_k + b')      beta = softmax over k            c = sum_k beta_k c_k
 
-Each EOS ends a part. The parts of a line are its sources, if there are several
-(`model/sources.py`), or its sentences, with `data.tokenizer.sentences`; if the last sentence has
-its own end mark, the EOS of the line is one more part. A line without either is one part, and the
-variant is then additive attention. The weight of position j of part k is beta_k alpha_kj. W is
-`query_projection`, U is `key_projection`; W' and U' are `part_query_projection` and
-`part_key_projection`.
+A row of the batch consists of parts, each of which ends with EOS. With several sources
+(`model/sources.py`) the parts are the sources; with `data.tokenizer.sentences` they are the
+sentences. If the last sentence has an end mark too, the EOS of the row is one more part. In all
+other cases the row is one part, and the variant is then additive attention. The weight of position
+j of part k is beta_k alpha_kj. W is `query_projection`, U is `key_projection`; W' and U' are
+`part_query_projection` and `part_key_projection`.
 
 Libovicky and Helcl have U, U' and a projection of c_k for each source. Here the parts share U and
-U', so that their number may differ between lines, and c_k is not projected: each source has an
-encoder of its own. Yang et al. classify documents: their queries are learned vectors, not decoder
-states, and a second encoder reads the sentences' vectors.
+U', so that the number of parts may differ between rows, and c_k is not projected: each source has
+an encoder of its own. Yang et al. classify documents: their queries are learned vectors, not
+decoder states, and a second encoder reads the sentences' vectors.
 
 Shapes, besides those of `base.py`: K parts.
 """
@@ -39,23 +39,24 @@ from seq2seq_attn.model.sources import source_indices
 
 
 class Parts(NamedTuple):
-    """The values with the part that each belongs to."""
+    """The values, and the part that each position belongs to."""
 
     values_BSM: Tensor
     """0 on padding"""
     keys_BSA: Tensor
     is_inside_BKS: Tensor
-    """bool, whether a position belongs to a part; for a part that the line lacks, true at every
-    real position"""
+    """bool, whether a position belongs to a part; for a part that the row lacks, true at every real
+    position"""
     exists_BK: Tensor
-    """bool, whether the line has this part"""
+    """bool, whether the row has this part"""
 
 
 class Hierarchical(AdditiveAttention):
-    """Two levels of additive attention.
+    """Hierarchical attention: additive attention to the positions of each part, and to the parts.
 
     Args:
-        attention_size: A, the size of the hidden layers of both levels; None: the query size.
+        attention_size: A, the size of the hidden layers of both levels; None stands for the query
+            size.
     """
 
     reads_numbers = True
@@ -76,11 +77,11 @@ class Hierarchical(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, None]:
-        """Project the values to keys, and find the parts, once."""
+        """Project the values to keys, and find the parts."""
         values_BSM, mask_BS, keys_BSA = self.keys(encoded)
         numbers_BS = source_indices(source.ids_BS).masked_fill(~mask_BS, 0)
-        # the number of parts in the batch; a graph that is exported cannot read it, and positions
-        # bound it
+        # An exported graph cannot read the number of parts in the batch, and uses the number of
+        # positions as an upper bound.
         num_parts = (
             numbers_BS.shape[1] if torch.compiler.is_exporting() else int(numbers_BS.max()) + 1
         )
@@ -91,7 +92,7 @@ class Hierarchical(AdditiveAttention):
         return Parts(values_BSM, keys_BSA, is_inside_BKS, exists_BK), None
 
     def step(self, query_BH: Tensor, memory: Parts, state: None) -> Attended:
-        """A context per part, then their average."""
+        """Compute a context for each part, then the weighted average of these contexts."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         scores_BKS = scores_BS.unsqueeze(1).expand_as(memory.is_inside_BKS)
         weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)

@@ -8,17 +8,17 @@ section 3.2).
 
     for s in [p_t - D, p_t + D], and 0 elsewhere; sigma = D / 2
 
-D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the softmax of h_t . W_a
-h_s (the score "general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by
-sqrt(H), as those of `bilinear`.
+D is `radius`, W_p is `position_projection`, v_p is `position_weight_H`. align is the softmax of h_t
+. W_a h_s (the score "general"), where W_a h_s is `keys`. With `is_scaled` the scores are divided by
+sqrt(H), as in `bilinear`.
 
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax
-they are the paper's, divided by their sum. Positions count from 0, so S is the last position;
-local-m stays there once t is past it.
+they are the weights of the paper, divided by their sum. Positions count from 0, so S is the last
+position; local-m stays at the last position once t is larger.
 
-In our measurements (docs/mechanisms.md) local-p depends on the seed: one run of three, and two of
-three with scaled scores, fail on long sentences, where the predicted center is off and hides the
-right word.
+In our measurements (docs/mechanisms.md) local-p depends on the seed: one run of three, and two runs
+of three with scaled scores, fail on long sentences, where the predicted center is wrong and the
+window does not contain the right word.
 """
 
 from typing import Literal
@@ -34,13 +34,13 @@ from seq2seq_attn.model.layers import wide
 
 
 class Local(ScoredAttention):
-    """Bilinear attention within a window.
+    """Bilinear attention within a window of source positions.
 
     Args:
-        window: local-p, which predicts the center, or local-m, where it moves by one position per
-            step.
+        window: `predictive` for local-p, which predicts the center of the window; `monotonic` for
+            local-m, whose center moves by one position per step.
         radius: D, positions of the window on either side of its center.
-        is_scaled: divide the scores by the root of the query's size.
+        is_scaled: whether the scores are divided by the square root of the query size.
     """
 
     def __init__(
@@ -65,13 +65,14 @@ class Local(ScoredAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
-        """The keys, and `step_B`, the number of steps so far."""
+        """Return the keys, and `step_B`, the number of steps so far."""
         keys = self.keys(encoded)
         step_B = torch.zeros_like(source.ids_BS[:, 0])
         return keys._replace(keys_BSA=keys.keys_BSA * self.scale), step_B
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
-        """q . key within the window, with the Gaussian around a predicted center, normalized."""
+        """Normalize the scores q . key within the window. If the center is predicted, the logarithm
+        of the Gaussian is added to the scores."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         last_B = memory.mask_BS.sum(dim=1) - 1
         center_B = torch.minimum(state, last_B)

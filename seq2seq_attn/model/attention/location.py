@@ -7,8 +7,8 @@ F holds K filters, `filters` here, and * is a convolution over source positions.
 `query_projection`, V h_j + b is `keys`, U is `location_projection` and w is `score_weight_A`.
 alpha_0 is 0 everywhere.
 
-No gradient flows through alpha_{i-1} into earlier steps: with it, attention learned to advance by
-one word per step, and missed the words that stand elsewhere in the source.
+No gradient flows through alpha_{i-1} into earlier steps: with this gradient, attention learned to
+advance by one word per step, and missed the words that stand elsewhere in the source.
 """
 
 import torch
@@ -25,7 +25,7 @@ class Location(AdditiveAttention):
     """Additive attention with features of the previous weights around each position.
 
     Args:
-        attention_size: A, the size of the hidden layer; None: the query size.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
         num_filters: K, convolution filters over the previous weights.
         radius: positions on either side that a filter sees.
     """
@@ -46,12 +46,13 @@ class Location(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
-        """The keys, and `weights_BS` of the step before."""
+        """Return the keys, and the weights `weights_BS` of the previous step, which are 0 before
+        the first step."""
         dtype = wide_dtype(encoded.values_BSM.dtype)
         return self.keys(encoded), torch.zeros_like(encoded.mask_BS, dtype=dtype)
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
-        """w . tanh(keys + W q + U f), normalized."""
+        """Normalize the scores w . tanh(keys + W q + U f)."""
         location_BSK = self.filters(state.unsqueeze(1)).transpose(1, 2)
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.location_projection(location_BSK))
         attended = self.attend(scores_BS, memory)

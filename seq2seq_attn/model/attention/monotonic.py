@@ -1,6 +1,6 @@
-"""Monotonic attention: the decoder reads on from where it stopped last, and never goes back (Raffel
-et al. 2017, sections 2.2 to 2.5; related to Yu, Buys, Blunsom 2016, who sum over monotonic
-alignments).
+"""Monotonic attention: each step goes on reading the source from the position where the previous
+step stopped, and never goes back (Raffel et al. 2017, sections 2.2 to 2.5; related to Yu, Buys,
+Blunsom 2016, who sum over monotonic alignments).
 
     e_ij = g (v / |v|) . tanh(W s_{i-1} + V h_j + b) + r      p_ij = sigmoid(e_ij + noise)
 
@@ -17,8 +17,8 @@ than 1. Here p = 1 at the last position, EOS: reading stops there at the latest,
 to 1. The paper computes the sum over k by a recurrence, or by a quotient of cumulative products;
 here the product is the exponential of a sum of logarithms, which divides by nothing.
 
-An output that reads the weights, such as `copy`, sees the expected ones in training and a single
-position in search.
+An output that reads the weights, such as `copy`, sees the expected weights in training, and a
+single position in search.
 
 German verbs at the end of a clause require moving backwards in the source, which this attention
 cannot do. So German to English is a negative control (docs/mechanisms.md).
@@ -43,10 +43,11 @@ from seq2seq_attn.model.layers import wide_dtype
 
 
 class Monotonic(AdditiveAttention):
-    """Left to right: expected weights in training, a hard choice otherwise.
+    """Monotonic attention, left to right: expected weights in training, one chosen position
+    otherwise.
 
     Args:
-        attention_size: A, the size of the hidden layer; None: the query size.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
         noise: standard deviation of the noise on the scores in training.
     """
 
@@ -64,13 +65,14 @@ class Monotonic(AdditiveAttention):
         self.noise = noise
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
-        """The keys, and `weights_BS` of the step before; reading begins at the first position."""
+        """Return the keys, and the weights `weights_BS` of the previous step. Before the first
+        step, the first position has weight 1, where reading begins."""
         weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
         weights_BS[:, 0] = 1.0
         return self.keys(encoded), weights_BS
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
-        """Read on from where the last step stopped."""
+        """Read on from the position where the previous step stopped."""
         query_BA = self.query_projection(query_BH)
         weight_A = self.weight_norm_gain_1 * functional.normalize(self.score_weight_A, dim=0)
         scores_BS = additive_scores(query_BA, memory.keys_BSA, weight_A)
@@ -85,7 +87,8 @@ class Monotonic(AdditiveAttention):
 
 
 def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:
-    """The probability of stopping at each position, given that of the last step."""
+    """Return the probability of stopping at each position, from the probabilities `before_BS` that
+    the previous step stopped at each position."""
     stop_BS = torch.sigmoid(scores_BS).masked_fill(is_last_BS, 1.0).masked_fill(~mask_BS, 0.0)
     log_go_on_BS = functional.logsigmoid(-scores_BS).masked_fill(~mask_BS, 0.0)
     passed_BS = functional.pad(log_go_on_BS[:, :-1], (1, 0))  # log(1 - p) of the position before
@@ -96,8 +99,9 @@ def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS:
 
 
 def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:
-    """1 at the first position, from the last step's on, that has a positive score, or at the
-    end."""
+    """Return one-hot rows with 1 at the position where this step stops. This is the first position
+    with a positive score that is not before the previous step's position, or the last real
+    position."""
     positions_S = torch.arange(scores_BS.shape[1], device=scores_BS.device)
     is_ahead_BS = positions_S >= before_BS.argmax(dim=1, keepdim=True)
     stops_BS = is_ahead_BS & ((scores_BS > 0.0) | is_last_BS)

@@ -7,7 +7,7 @@ section 4.1).
     scaled_dot:  e_nj = (W_n^Q q) . (W_n^K h_j) / sqrt(A / N)
 
 The rows of `query_projection`, `key_projection` and `value_projection` hold all heads side by side.
-There is no output projection: the decoder's own weights follow.
+There is no output projection, because the decoder multiplies the context by weights of its own.
 
 Shapes: N heads, A scoring size of all heads together, a = A / N, m = M / N.
 """
@@ -33,9 +33,15 @@ class Memory(NamedTuple):
 
 
 class MultiHead(Attention):
-    """N attentions side by side, each over its own projection of the values. `attention_size` is
-    that of all heads together; None: the memory size. Raises UsageError unless `num_heads` divides
-    both sizes."""
+    """Multi-head attention: N attentions side by side, each over its own projection of the values.
+
+    Args:
+        num_heads: N, which must divide `attention_size` and the memory size.
+        attention_size: A, the scoring size of all heads together; None stands for the memory size.
+
+    Raises:
+        UsageError: `num_heads` does not divide one of the two sizes.
+    """
 
     def __init__(
         self,
@@ -65,13 +71,14 @@ class MultiHead(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, None]:
-        """Project the values for each head, once."""
+        """Project the values to keys and values of each head."""
         values_BNSm = self._split(self.value_projection(encoded.values_BSM))
         keys_BNSa = self._split(self.key_projection(encoded.values_BSM))
         return Memory(values_BNSm, keys_BNSa, encoded.mask_BS), None
 
     def step(self, query_BH: Tensor, memory: Memory, state: None) -> Attended:
-        """The heads' contexts side by side; the mean of their weights, and each head's own."""
+        """Return the contexts of all heads side by side, the mean of their weights, and the weights
+        of each head."""
         query_BN1a = self._split(self.query_projection(query_BH).unsqueeze(1))
         if self.score_weight_Na is None:
             products_BNS1 = memory.keys_BNSa @ query_BN1a.transpose(2, 3)

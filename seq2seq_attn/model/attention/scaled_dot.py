@@ -14,10 +14,12 @@ from seq2seq_attn.model.attention.base import Normalizer, ScoredAttention
 
 
 class ScaledDot(ScoredAttention):
-    """Projected query times projected values, divided by the root of their size.
+    """Scaled dot-product attention: the score is the dot product of the projected query and the
+    projected value, divided by the square root of their size.
 
     Args:
-        attention_size: A, the size that both are projected to; None: the query size.
+        attention_size: A, the size that query and values are projected to; None stands for the
+            query size.
     """
 
     def __init__(
@@ -36,5 +38,5 @@ class ScaledDot(ScoredAttention):
         self.normalizer = normalizer
 
     def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
-        """(W_q q) . key / sqrt(A)."""
+        """Return the scores (W_q q) . key / sqrt(A)."""
         return super().scores(self.query_projection(query_BH) * self.scale, keys_BSA)

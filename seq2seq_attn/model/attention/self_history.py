@@ -9,12 +9,12 @@ section 3.2, "intra-attention").
 q_i is the query of step i, a decoder state. q_0 is a vector of zeros: the first step's d is 0, and
 later steps that need nothing from the past can attend to q_0, like the sentinel of Merity et al.
 2017 (section 2.3). W, U and v are `query_projection`, `key_projection` and `score_weight_A`; W', U'
-and v' begin with `history`. The weights shown are those over the source.
+and v' begin with `history`. The reported weights are the weights over the source.
 
 To copy the word that a past state belongs to, as Merity's pointer does, add the output
 `history_pointer`.
 
-Shapes: K past states, which grows by one per step.
+Shapes, besides those of `base.py`: K past states; K grows by one per step.
 """
 
 from typing import NamedTuple
@@ -36,17 +36,17 @@ from seq2seq_attn.model.layers import wide_dtype
 
 
 class State(NamedTuple):
-    """The queries so far, after a first one of zeros, and their keys."""
+    """The queries of all previous steps, after a first query of zeros, and their keys."""
 
     history_BKH: Tensor
     keys_BKA: Tensor
 
 
 class SelfHistory(AdditiveAttention):
-    """Additive attention twice: over the source, and over past queries.
+    """Two additive attentions, one over the source and one over past queries.
 
     Args:
-        attention_size: A, the size of the hidden layers; None: the query size.
+        attention_size: A, the size of the hidden layers; None stands for the query size.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class SelfHistory(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once; the history begins with zeros."""
+        """Project the values to keys. The history begins with a vector of zeros."""
         values_BSM = encoded.values_BSM
         dtype = wide_dtype(values_BSM.dtype)
         history_B1H = values_BSM.new_zeros(
@@ -75,7 +75,7 @@ class SelfHistory(AdditiveAttention):
         return self.keys(encoded), State(history_B1H, self.history_key_projection(history_B1H))
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
-        """Attend to the source, then to the past; the query joins the past."""
+        """Attend to the source and to the past queries. The current query joins the history."""
         attended = super().step(query_BH, memory, state)
         context_BM = attended.context_BM
         query_BA = self.history_query_projection(query_BH)

@@ -22,12 +22,12 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Slots(ScoredAttention):
-    """A memory of K slots. Weights are over slots, not over source positions.
+    """Attention over a memory of K slots. The weights are over slots, not over source positions.
 
     Args:
-        num_slots: K, the pooled vectors.
-        attention_size: A, the size of the hidden layers of pooling and of scoring; None: the query
-            size.
+        num_slots: K, the number of pooled vectors.
+        attention_size: A, the size of the hidden layers of pooling and of scoring; None stands for
+            the query size.
     """
 
     is_positional = False
@@ -51,16 +51,16 @@ class Slots(ScoredAttention):
         self.normalizer = normalizer
 
     def keys(self, encoded: Encoded) -> Keys:
-        """Pool the values into K slots and project those to keys, once."""
+        """Pool the values into K slots and project the slots to keys."""
         slots_BKM = torch.bmm(self.pool(encoded), encoded.values_BSM)
         mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=slots_BKM.device)
         return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM))
 
     def pool(self, encoded: Encoded) -> Tensor:
-        """Pooling weights [B, K, S] of each slot over source positions."""
+        """Return the pooling weights of each slot over source positions, [B, K, S]."""
         scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(encoded.values_BSM)))
         return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1))
 
     def scores(self, query_BH: Tensor, keys_BSA: Tensor) -> Tensor:
-        """v . tanh(keys + W q), over slots."""
+        """Return the scores v . tanh(keys + W q) of the slots."""
         return additive_scores(self.query_projection(query_BH), keys_BSA, self.score_weight_A)

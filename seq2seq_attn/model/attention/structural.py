@@ -13,7 +13,7 @@ side by side are `bias_projection`, v is `score_weight_A`. The paper's global fe
 
 No gradient flows through the features into earlier steps (as in `location.py`).
 
-Shapes: F structural features of a position.
+Shapes, besides those of `base.py`: F structural features of a position.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,8 @@ from seq2seq_attn.model.layers import wide_dtype
 
 
 class State(NamedTuple):
-    """The number of steps so far, the weights of the last one and their sum over all; detached."""
+    """The number of steps so far, the weights of the last step, and the sum of the weights of all
+    steps. The weights are detached."""
 
     step_B: Tensor
     weights_BS: Tensor
@@ -39,15 +40,16 @@ class State(NamedTuple):
 
 
 class Structural(AdditiveAttention):
-    """Additive attention whose score also sees structural features.
+    """Additive attention whose score also reads structural features.
 
     Args:
-        attention_size: A, the size of the hidden layer; None: the query size.
-        position, markov, fertility: which features the score sees; at least one.
-        radius: k, neighbors on either side whose weights the Markov and fertility features hold.
+        attention_size: A, the size of the hidden layer; None stands for the query size.
+        position, markov, fertility: whether the score reads the features of this kind. At least one
+            of the three must be true.
+        radius: k, neighbors on either side whose weights are in the Markov and fertility features.
 
     Raises:
-        UsageError: there are no features.
+        UsageError: `position`, `markov` and `fertility` are all false.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Structural(AdditiveAttention):
         return self.keys(encoded), State(step_B, none_BS, none_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
-        """v . tanh(keys + W q + W features), normalized."""
+        """Normalize the scores v . tanh(keys + W q + W features)."""
         bias_BSA = self.bias_projection(self._features(memory.mask_BS, state))
         scores_BS = self.scores(query_BH, memory.keys_BSA, bias_BSA)
         attended = self.attend(scores_BS, memory)
@@ -91,7 +93,7 @@ class Structural(AdditiveAttention):
         return attended._replace(state=next_state)
 
     def _features(self, mask_BS: Tensor, state: State) -> Tensor:
-        """psi, xi_1 and xi_2 side by side, [B, S, F]."""
+        """Return the features psi, xi_1 and xi_2 side by side, [B, S, F]."""
         features = []
         if self.has_position:
             j_B1 = (state.step_B + 1).unsqueeze(1)
@@ -106,6 +108,7 @@ class Structural(AdditiveAttention):
         return torch.cat(features, dim=2)
 
     def _neighbors(self, numbers_BS: Tensor) -> Tensor:
-        """The numbers from k positions before each to k after, [B, S, 2k + 1]; 0 past the edges."""
+        """Return for each position the numbers from k positions before it to k positions after it,
+        [B, S, 2k + 1]. Beyond the edges the numbers are 0."""
         padded = functional.pad(numbers_BS, (self.radius, self.radius))
         return padded.unfold(1, 2 * self.radius + 1, 1)
