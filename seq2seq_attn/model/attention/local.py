@@ -8,8 +8,8 @@ section 3.2).
 
     for s in [p_t - D, p_t + D], and 0 elsewhere; sigma = D / 2
 
-D is `radius`, W_p is `position_projection`, v_p is `position_weight_H`. align is the softmax of h_t
-. W_a h_s (the score "general"), where W_a h_s is `keys`. With `is_scaled` the scores are divided by
+D is `radius`, W_p is `position_projection`, v_p is `position_weight_H`. align normalizes the score
+"general", h_t . W_a h_s, by softmax; W_a h_s is `keys`. With `is_scaled` the scores are divided by
 sqrt(H), as in `bilinear`.
 
 Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax

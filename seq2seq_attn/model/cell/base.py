@@ -1,8 +1,8 @@
-"""The contract of recurrent cells, and the weights that most of them share.
+"""The contract of recurrent cells, and base classes with the parameters that most cells share.
 
-A variant is a file of this folder with one final class, built of `input_sizes` and `hidden_size`.
-Its inputs are projected separately from its state, so that inputs known in advance are projected
-for all steps at once. `Stack` is one cell of several.
+A variant is a file of this folder with one final class, whose constructor takes `input_sizes` and
+`hidden_size`. A cell projects its inputs separately from its state, so that inputs known in advance
+are projected for all steps at once. `Stack` combines several cells into one cell.
 
 Shapes: B rows, T steps, I input size, H hidden size, G gates, P = G * H.
 """
@@ -20,13 +20,14 @@ from seq2seq_attn.model.layers import wide
 
 
 class State(NamedTuple):
-    """A state that is the hidden state alone."""
+    """The state of a cell that keeps only its hidden state."""
 
     hidden_BH: Tensor
 
 
 class Cell(nn.Module, ABC):
-    """One step of a recurrence. The state is any batch-first named tuple of tensors. Of any cell
+    """One step of a recurrence. The state is a batch-first named tuple of tensors. Every cell keeps
+    these rules:
 
     - `hidden(start(h))` is h: the decoder's first query is its initial state;
     - `project_inputs` treats each position by itself, so the inputs of all steps may be projected
@@ -42,35 +43,37 @@ class Cell(nn.Module, ABC):
 
     @abstractmethod
     def project_inputs(self, *inputs: Tensor) -> Tensor:
-        """Project the inputs, [..., I] each, to pre-activations [..., P], input bias included."""
+        """Project the inputs, each [..., I], to pre-activations [..., P], input bias included."""
 
     def start(self, hidden_BH: Tensor) -> Any:
-        """The state before the first step; a cell with more than a hidden state has its own."""
+        """Return the state before the first step. A cell whose state holds more than the hidden
+        state overrides this method."""
         return State(hidden_BH)
 
     @abstractmethod
     def step(self, inputs_BP: Tensor, state: Any) -> Any:
-        """The next state, from projected inputs and the state; in the state's dtype."""
+        """Return the next state, computed from projected inputs and the state, in the dtype of the
+        state."""
 
     def hidden(self, state: Any) -> Tensor:
-        """`hidden_BH`, the cell's output: the state's field of that name."""
+        """Return `hidden_BH`, the cell's output, which is a field of the state."""
         hidden_BH: Tensor = state.hidden_BH
         return hidden_BH
 
 
 class InputCell(Cell):
-    """A cell whose only matrices are those of its inputs: its recurrence is element by element
-    (such as the SSRU of Kim et al. 2019, section 3.1).
+    """A cell that has matrices for its inputs alone: its recurrence works element by element, as in
+    the SSRU of Kim et al. 2019, section 3.1.
 
     Args:
-        input_sizes: I of each of its inputs.
+        input_sizes: I of each input.
         num_gates: G, pre-activations for each hidden unit.
     """
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
         super().__init__(hidden_size)
-        # bare parameters: nn.Linear warns about inputs of size 0 (a decoder that never sees the
-        # source again)
+        # These are bare parameters because nn.Linear warns about inputs of size 0, such as the
+        # context of the attention `initial`.
         self.input_weights = nn.ParameterList(
             torch.empty(num_gates * hidden_size, size) for size in input_sizes
         )
@@ -84,11 +87,12 @@ class InputCell(Cell):
 
 
 class GatedCell(InputCell):
-    """A cell whose gates are sums of products with its inputs and with its hidden state. Arguments
-    as of `InputCell`.
+    """A cell whose gates are sums of products with its inputs and with its hidden state. The
+    constructor has the arguments of `InputCell`.
 
-    With `norm_groups`, which say how many gates are normalized together and sum up to their number,
-    both projections have layer normalization (Ba, Kiros, Hinton 2016, section 3.1).
+    With `norm_groups`, the projections of the inputs and of the hidden state have layer
+    normalization (Ba, Kiros, Hinton 2016, section 3.1). Each entry of `norm_groups` is a number of
+    gates that are normalized together; the entries sum up to the number of gates.
 
         LN(a) = gain * (a - mean(a)) / sqrt(var(a) + 1e-5) + bias
     """
@@ -118,20 +122,21 @@ class GatedCell(InputCell):
         return self._normalize(projected_BP, self.recurrent_norm_P, self.recurrent_bias_P)
 
     def _normalize(self, projected: Tensor, gain_P: Tensor, bias_P: Tensor) -> Tensor:
-        """[..., P], in float32 or wider."""
+        """Apply layer normalization to each group of gates. The result [..., P] is in float32 or
+        wider."""
         sizes = [number * self.hidden_size for number in self.norm_groups]
         groups = torch.split(wide(projected), sizes, dim=-1)
-        parts = [functional.layer_norm(group, group.shape[-1:]) for group in groups]
-        return torch.cat(parts, dim=-1) * gain_P + bias_P
+        normalized = [functional.layer_norm(group, group.shape[-1:]) for group in groups]
+        return torch.cat(normalized, dim=-1) * gain_P + bias_P
 
 
 CellBuilder = Callable[..., Cell]
-"""builds cells of the variant that the configuration names; called with `input_sizes` and
-`hidden_size`"""
+"""a function of `input_sizes` and `hidden_size` that builds cells of the variant in the
+configuration"""
 
 
 class StackState(NamedTuple):
-    """The states of all layers, the first layer's first, and the output of the top layer."""
+    """The states of all layers, beginning with the first layer, and the output of the top layer."""
 
     layers: tuple[Any, ...]
     hidden_BH: Tensor
@@ -143,9 +148,9 @@ class Stack(Cell):
         h^1_t = cell_1(x_t, h^1_{t-1})      h^l_t = cell_l(h^{l-1}_t, h^l_{t-1})
 
     Every layer reads the output of the layer below, and the top layer's output is the hidden state
-    that others see. With residual connections, each layer but the first adds its input to its
-    output: o^l_t = h^l_t + o^{l-1}_t (Wu et al. 2016, section 3.1, eq. 6). In training, dropout
-    acts on o^{l-1}_t, in the sum too. Every layer starts from the same hidden state.
+    of the stack. With residual connections, each layer but the first adds its input to its output:
+    o^l_t = h^l_t + o^{l-1}_t (Wu et al. 2016, section 3.1, eq. 6). In training, dropout acts on
+    o^{l-1}_t, also where it is added. Every layer starts from the same hidden state.
     """
 
     def __init__(self, layers: Sequence[Cell], *, dropout: float, is_residual: bool) -> None:
@@ -159,7 +164,7 @@ class Stack(Cell):
         return self._cells[0].project_inputs(*inputs)
 
     def start(self, hidden_BH: Tensor) -> StackState:
-        """The same hidden state for every layer."""
+        """Return a state in which every layer has the same hidden state."""
         return StackState(tuple(layer.start(hidden_BH) for layer in self._cells), hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: StackState) -> StackState:
@@ -180,8 +185,8 @@ class Stack(Cell):
 
 
 def run_cell(cell: Cell, gates_TBP: Tensor, hidden_BH: Tensor) -> Tensor:
-    """The hidden states `hidden_TBH` after each step, from the projected inputs of all steps and
-    the first hidden state."""
+    """Run a cell over all steps, from the projected inputs of all steps and the first hidden state.
+    Return the hidden states `hidden_TBH` after each step."""
     state = cell.start(hidden_BH)
     if torch.compiler.is_exporting():
         return _export_loop(cell, gates_TBP, state)
@@ -193,11 +198,11 @@ def run_cell(cell: Cell, gates_TBP: Tensor, hidden_BH: Tensor) -> Tensor:
 
 
 def _export_loop(cell: Cell, gates_TBP: Tensor, state: Any) -> Tensor:
-    """The loop of `run_cell` as an operation of the exported graph: a loop in Python would fix the
-    number of steps."""
+    """Run the loop of `run_cell` as one operation of the exported graph, because a loop in Python
+    would fix the number of steps."""
     from torch._higher_order_ops.scan import scan
 
-    tensors, structure = tree_flatten(state)  # `scan` takes a state that is a list of tensors
+    tensors, structure = tree_flatten(state)  # `scan` takes the state as a list of tensors
 
     def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
         state = cell.step(gates_BP, tree_unflatten(tensors, structure))
@@ -208,12 +213,13 @@ def _export_loop(cell: Cell, gates_TBP: Tensor, state: Any) -> Tensor:
 
 
 def first_layer(state: Any) -> Any:
-    """The first layer's state in the state of a cell that may be a `Stack`."""
+    """Return the first layer's state from the state of a cell, which may be a `Stack`."""
     return state.layers[0] if isinstance(state, StackState) else state
 
 
 def with_first_layer(state: Any, first: Any) -> Any:
-    """The same state with another one for its first layer."""
+    """Return the state of a cell, which may be a `Stack`, with the first layer's state replaced by
+    `first`."""
     if isinstance(state, StackState):
         return state._replace(layers=(first, *state.layers[1:]))
     return first

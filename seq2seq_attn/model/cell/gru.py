@@ -4,7 +4,7 @@
     n = tanh(W_n x + r * (U_n h + d_n))   h' = (1 - z) * n + z * h
 
 The reset gate r is applied after the product with U_n, as cuDNN and PyTorch's `nn.GRU` do; the
-paper applies it before. W x includes the input's bias.
+paper applies r before the product. W x includes the input's bias.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from seq2seq_attn.model.cell.base import GatedCell, State
 
 
 class GRU(GatedCell):
-    """Gates r, z, n side by side: P = 3 * H."""
+    """A gated recurrent unit. The gates r, z and n lie side by side: P = 3 * H."""
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
         super().__init__(input_sizes, hidden_size, num_gates=3)

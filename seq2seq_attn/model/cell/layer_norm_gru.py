@@ -4,14 +4,14 @@ supplementary material).
     [r z] = sigmoid(LN(W x) + LN(U h))      n = tanh(LN(W_n x) + r * LN(U_n h))
     h' = (1 - z) * n + z * h
 
-The gates r and z are normalized together, n on its own; each of the four LN has a gain and a bias
-of its own. (The paper's z is our 1 - z.) Rescaling the inputs does not rescale the pre-activations.
+The gates r and z are normalized together, n separately. Each of the four LN has its own gain and
+bias. (The paper's z is our 1 - z.) Rescaling the inputs does not rescale the pre-activations.
 """
 
 from seq2seq_attn.model.cell.gru import GRU
 
 
 class LayerNormGRU(GRU):
-    """The steps of `gru`, from normalized projections."""
+    """A gated recurrent unit that computes the steps of `gru` from normalized projections."""
 
     norm_groups = (2, 1)

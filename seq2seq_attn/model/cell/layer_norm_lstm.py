@@ -4,8 +4,8 @@ supplementary material).
     [i f g o] = LN(W x) + LN(U h)      c' = sigmoid(f) * c + sigmoid(i) * tanh(g)
     h' = sigmoid(o) * tanh(LN(c'))
 
-The four parts are normalized together; each of the three LN has a gain and a bias of its own. The
-cell's memory c is 0 at first.
+The pre-activations i, f, g and o are normalized together. Each of the three LN has its own gain and
+bias. The cell's memory c is 0 before the first step.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,8 @@ from seq2seq_attn.model.cell.lstm import LSTM, State
 
 
 class LayerNormLSTM(LSTM):
-    """The parts of `lstm`, with normalized projections and memory."""
+    """A long short-term memory with the gates of `lstm`, whose projections and memory are
+    normalized."""
 
     norm_groups = (4,)
 

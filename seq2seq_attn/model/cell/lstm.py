@@ -4,11 +4,13 @@
     i, f, o = sigmoid(W x + U h + d)      g = tanh(W_g x + U_g h + d_g)
     c' = f * c + i * g                    h' = o * tanh(c')
 
-The four parts are ordered i, f, g, o, as in PyTorch's `nn.LSTM`. The cell's memory c is 0 at first.
+The pre-activations are in the order i, f, g, o, as in PyTorch's `nn.LSTM`. The cell's memory c is 0
+before the first step.
 
-In our measurements (docs/mechanisms.md) its BLEU is lower than that of the GRU, also when only the
-encoder uses it (`bilstm`); that of `layer_norm_lstm` is not. The cause is not known; forget gates
-with a bias of 1 at first (Jozefowicz, Zaremba, Sutskever 2015) were no better in one run.
+In our measurements (docs/mechanisms.md) the LSTM has a lower BLEU than the GRU, also when only the
+encoder uses an LSTM (`bilstm`). The BLEU of `layer_norm_lstm` is not lower. The cause is not known;
+forget gates with an initial bias of 1 (Jozefowicz, Zaremba, Sutskever 2015) were no better in one
+run.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from seq2seq_attn.model.cell.base import GatedCell
 
 
 class State(NamedTuple):
-    """Hidden state and cell memory."""
+    """The hidden state and the cell's memory."""
 
     hidden_BH: Tensor
     memory_BH: Tensor
@@ -29,13 +31,13 @@ class State(NamedTuple):
 
 
 class LSTM(GatedCell):
-    """Pre-activations i, f, g, o side by side: P = 4 * H."""
+    """A long short-term memory. The pre-activations i, f, g and o lie side by side: P = 4 * H."""
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
         super().__init__(input_sizes, hidden_size, num_gates=4)
 
     def start(self, hidden_BH: Tensor) -> State:
-        """The hidden state as given, an empty memory."""
+        """Return the given hidden state with a memory of zeros."""
         return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:

@@ -5,7 +5,7 @@ section 3.1 and appendix A.2.2).
     features_i = f([s_i ; c_i ; E y_{i-1}])
 
 f is the readout of `model/decoder/base.py`. With several layers (`Stack`) s is the state of the top
-layer, which is the query and is read by f; the first layer reads embedding and context.
+layer: it is the query, and f reads it. The first layer reads embedding and context.
 """
 
 from torch import Tensor
@@ -21,8 +21,11 @@ from seq2seq_attn.model.decoder.base import (
 
 
 class Bahdanau(Decoder):
-    """Query s_{i-1}, one cell, a readout. `residual`: each layer but the first adds its input to
-    its output."""
+    """A decoder with one cell and a readout, whose query is the previous state s_{i-1}.
+
+    Args:
+        residual: whether each layer but the first adds its input to its output.
+    """
 
     queries_with_token = False
 
@@ -36,7 +39,7 @@ class Bahdanau(Decoder):
         self.feature_size = self.readout.size
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
-        """Attend with the previous state, then update it."""
+        """Attend with the previous state, then update the state."""
         query_BH = self.cell.hidden(state.cell)
         attended = self.attention.step(query_BH, memory.attention, state.attention)
         context_BM = attended.context_BM
@@ -47,6 +50,6 @@ class Bahdanau(Decoder):
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """The features f([s ; c ; E y])."""
+        """Return the features f([s ; c ; E y])."""
         features: Tensor = self.readout(hidden, context, embedded)
         return features

@@ -1,14 +1,15 @@
-"""The contract of decoders, and two parts that they share: the initial state, and the readout,
-which computes the features that predict the next token (Bahdanau, Cho, Bengio 2015, appendix
-A.2.2).
+"""The contract of decoders, and two computations that decoders share: the initial state, and the
+readout, which computes the features that predict the next token (Bahdanau, Cho, Bengio 2015,
+appendix A.2.2).
 
     s_0 = tanh(W h_final + b)      features_i = f([s_i ; c_i ; E y_{i-1}])
 
 The paper's s_0 reads the backward state of the first word alone; h_final is the encoder's summary
-of both directions. The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
+of both directions. The features in the paper's appendix depend on s_{i-1}; our features depend on
+s_i, as in the paper's equation 4.
 
-A variant is a file in this folder with one final class, built of `DecoderSettings` and options of
-its own.
+A variant is a file in this folder with one final class, whose constructor takes `DecoderSettings`
+and the variant's options.
 
 Shapes: B rows (sentence pairs, or rows in search), S source positions, K steps so far, E embedding
 size, H hidden size, M context size, F features.
@@ -38,20 +39,21 @@ class DecoderSettings:
 
     build_cell: CellBuilder
     build_attention: Callable[..., Attention]
-    """called with `query_size`"""
+    """a function of `query_size` that builds the attention"""
     embedding_size: int
     hidden_size: int
     memory_size: int
-    """M of the encoder's values and summary"""
+    """M, the size of the encoder's values and summary"""
     readout_size: int | None
-    """None: the features are state, context and embedding as they are"""
+    """size of the readout's layer; None if there is no layer, and state, context and embedding are
+    the features"""
     num_layers: int
     dropout: float
     """rate on the features, and between layers"""
 
     def build_stack(self, input_sizes: Sequence[int], *, is_residual: bool) -> Cell:
-        """`num_layers` layers as one cell, of which the first reads inputs of these sizes; a single
-        layer is the cell itself."""
+        """Build `num_layers` layers as one cell, whose first layer reads inputs of the sizes
+        `input_sizes`. A single layer is not wrapped in a `Stack`."""
         layers: list[Cell] = []
         for _ in range(self.num_layers):
             layers.append(self.build_cell(input_sizes=input_sizes, hidden_size=self.hidden_size))
@@ -62,7 +64,7 @@ class DecoderSettings:
 
 
 class Memory(NamedTuple):
-    """The data that all steps of a source batch share; batch-first."""
+    """The tensors that all steps of a source batch share; batch-first."""
 
     attention: Any
     """the attention's memory; None in `DecoderOutputs.rows`"""
@@ -75,17 +77,18 @@ class Memory(NamedTuple):
 
 
 class History(NamedTuple):
-    """The decoder's steps so far, this one included, for outputs that point to past target
+    """The decoder's steps so far, the current step included, for outputs that point to past target
     tokens."""
 
     ids_BK: Tensor
-    """int64, the token that each step has read, BOS at first; PAD where there is no step"""
+    """int64, the token that each step has read, which is BOS at the first step; PAD where there is
+    no step"""
     hidden_BKH: Tensor
     """the decoder's state after each step"""
 
 
 class StepOutput(NamedTuple):
-    """One decoder step."""
+    """The result of one decoder step."""
 
     features_BF: Tensor
     """features used to predict the next token"""
@@ -95,13 +98,13 @@ class StepOutput(NamedTuple):
     embedded_BE: Tensor
     """embedding of the previous token"""
     weights_BS: Tensor
-    """attention, in float32 or wider"""
+    """attention weights, in float32 or wider"""
     state: Any
-    """state of the decoder for the next step"""
+    """the decoder's state for the next step"""
     history: History | None = None
-    """None: the output does not ask for it (`Output.needs_history`)"""
+    """None if the output does not read the history (`Output.needs_history`)"""
     extra: Any = None
-    """the attention's, see `Attended.extra`"""
+    """`Attended.extra` of the attention"""
 
     @classmethod
     def of(
@@ -112,24 +115,24 @@ class StepOutput(NamedTuple):
         attended: Attended,
         state: Any,
     ) -> StepOutput:
-        """The step of a decoder that has queried its attention once."""
+        """Return the result of a step in which the decoder has queried its attention once."""
         context_BM, weights_BS, _, extra = attended
         return cls(features_BF, hidden_BH, context_BM, embedded_BE, weights_BS, state, extra=extra)
 
 
 class State(NamedTuple):
-    """The state of most decoders: those of the cell and of the attention."""
+    """The state of most decoders: the cell's state and the attention's state."""
 
     cell: Any
     attention: Any
 
 
 class Readout(nn.Module):
-    """The features f([s ; c ; E y]).
+    """Compute the features f([s ; c ; E y]).
 
-    The output also reads context and embedding directly, not only through the recurrence. f is the
-    identity, or tanh of a linear layer where `readout_size` is given (the paper takes a maxout
-    layer).
+    Through the features, the output reads context and embedding directly, not only through the
+    recurrence. f is the identity if `readout_size` is None, otherwise tanh of a linear layer (the
+    paper takes a maxout layer).
     """
 
     def __init__(self, settings: DecoderSettings, context_size: int) -> None:
@@ -142,7 +145,8 @@ class Readout(nn.Module):
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""
+        """Return the features [..., F] of states [..., H], contexts [..., M] and embeddings [...,
+        E]."""
         joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
         if self.projection is not None:
             joined = torch.tanh(self.projection(joined))
@@ -151,20 +155,22 @@ class Readout(nn.Module):
 
 
 ReadOut = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""states [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]"""
+"""a function of states [..., H], contexts [..., M] and embeddings [..., E] that returns features
+[..., F]"""
 
 
 class Decoder(nn.Module, ABC):
-    """A variant adds its `cell` to `attention` and `bridge`."""
+    """The base class of decoders, with `attention` and `bridge`. A variant adds its `cell`."""
 
     cell: Cell
     feature_size: int
-    """F, the width of its features"""
+    """F, the width of the features"""
     queries_with_token: bool = True
     """whether the query depends on the previous token"""
     read_out: ReadOut | None = None
-    """the features as a function of state, context and embedding, if they depend on nothing else;
-    the output `marginal` calls it with each source value as the context"""
+    """the features as a function of state, context and embedding; None if the features depend on
+    anything else. The output `marginal` calls this function with each source value as the
+    context"""
 
     def __init__(self, settings: DecoderSettings) -> None:
         super().__init__()
@@ -173,13 +179,13 @@ class Decoder(nn.Module, ABC):
         self.bridge = nn.Sequential(OrderedDict(projection=projection, tanh=nn.Tanh()))
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
-        """The memory of a source batch, and the state before the first step: as it is, a
-        `State`."""
+        """Return the memory of a source batch, and the state before the first step, which is a
+        `State` unless a variant overrides this method."""
         memory, attention_state = self.attention.prepare(encoded, source)
-        hidden_BH = wide(self.bridge(encoded.final_BM))  # the recurrence keeps its dtype
+        hidden_BH = wide(self.bridge(encoded.final_BM))  # the recurrence keeps this dtype
         state = State(self.cell.start(hidden_BH), attention_state)
         return Memory(memory, source.ids_BS, source.extended_ids_BS), state
 
     @abstractmethod
     def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """One step, from the previous token's embedding."""
+        """Run one step, which reads the embedding of the previous token."""

@@ -4,13 +4,14 @@
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is the readout of `model/decoder/base.py`, and s_0 its bridge from the encoder's final states;
-Nematus starts from the mean of all states. With several layers (`Stack` of `cell/base.py`) the two
-cells are the first layer: its s'_j is the query, cell_2 alone reads the context, and f reads the
-state of the top layer (the stacked decoder of Miceli Barone et al. 2017, in its simplest form).
+f is the readout of `model/decoder/base.py`, and s_0 is computed from the encoder's final states, as
+described there; Nematus computes s_0 from the mean of all states. With several layers (`Stack` of
+`cell/base.py`) the two cells are the first layer: s'_j is the query, only cell_2 reads the context,
+and f reads the state of the top layer. This is the stacked decoder of Miceli Barone et al. 2017, in
+its simplest form.
 
-In our measurements it is better than `bahdanau` on natural text by more than a BLEU point
-(docs/quality.md), and its weights align better (docs/mechanisms.md).
+In our measurements this decoder is better than `bahdanau` on natural text by more than a BLEU point
+(docs/quality.md), and its attention weights align better (docs/mechanisms.md).
 """
 
 from torch import Tensor
@@ -27,8 +28,11 @@ from seq2seq_attn.model.decoder.base import (
 
 
 class Conditional(Decoder):
-    """Query s'_j, which has read the previous token but not the source. `residual`: each layer but
-    the first adds its input to its output."""
+    """A decoder with two cells, whose query s'_j has read the previous token but not the source.
+
+    Args:
+        residual: whether each layer but the first adds its input to its output.
+    """
 
     def __init__(self, settings: DecoderSettings, residual: bool = False) -> None:
         super().__init__(settings)
@@ -42,11 +46,11 @@ class Conditional(Decoder):
 
     @property
     def cell(self) -> Cell:  # type: ignore[override]
-        """The second cell, whose state is the decoder's."""
+        """The second cell, whose state is the state of the decoder."""
         return self.second_cell
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
-        """Read the token, attend, read the context."""
+        """Read the previous token, attend, then read the context."""
         inputs_BP = self.first_cell.project_inputs(embedded_BE)
         between = self.first_cell.step(inputs_BP, first_layer(state.cell))
         query_BH = self.first_cell.hidden(between)
@@ -60,6 +64,6 @@ class Conditional(Decoder):
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """The features f([s ; c ; E y])."""
+        """Return the features f([s ; c ; E y])."""
         features: Tensor = self.readout(hidden, context, embedded)
         return features

@@ -4,10 +4,10 @@ sections 3 and 3.3).
     h_t = cell([E y_{t-1} ; h~_{t-1}], h_{t-1})      c_t = attend(h_t)
     h~_t = tanh(W_c [c_t ; h_t])
 
-h~_t is the paper's attentional state, from which the next token is predicted. Input feeding hands
-h~_{t-1} to the next step (section 3.3); without it the cell sees the embedding alone. With several
-layers (`Stack`) h_t is the state of the top layer, as in the paper; the first layer reads embedding
-and h~_{t-1}.
+h~_t is the paper's attentional state, from which the next token is predicted. With input feeding
+the cell also reads h~_{t-1} (section 3.3); without input feeding it reads the embedding alone. With
+several layers (`Stack`) h_t is the state of the top layer, as in the paper; the first layer reads
+embedding and h~_{t-1}.
 """
 
 from typing import Any, NamedTuple
@@ -26,12 +26,17 @@ class State(NamedTuple):
     cell: Any
     attention: Any
     fed_BF: Tensor
-    """h~_{t-1}, 0 before the first step; of size 0 without input feeding"""
+    """h~_{t-1}, which is 0 before the first step; its size is 0 without input feeding"""
 
 
 class Luong(Decoder):
-    """Query h_t, one cell, an attentional state of `readout_size`, or of the hidden state's size
-    where that is null. `residual`: each layer but the first adds its input to its output."""
+    """A decoder with one cell, whose query is the current state h_t. The size of the attentional
+    state is `readout_size`, or the size of the hidden state if `readout_size` is null.
+
+    Args:
+        input_feeding: whether the cell reads the previous attentional state.
+        residual: whether each layer but the first adds its input to its output.
+    """
 
     def __init__(
         self, settings: DecoderSettings, input_feeding: bool = True, residual: bool = False
@@ -53,7 +58,7 @@ class Luong(Decoder):
         return memory, State(state.cell, state.attention, fed_BF)
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
-        """Update the state, then attend with it."""
+        """Update the state, then attend with the new state."""
         fed_BF = state.fed_BF
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, fed_BF), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
@@ -64,7 +69,7 @@ class Luong(Decoder):
         return StepOutput.of(attentional_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """h~_t [..., F]. It does not see the embedding."""
+        """Return the attentional state h~_t, [..., F]. It does not depend on the embedding."""
         joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
         attentional: Tensor = self.dropout(torch.tanh(self.attentional(joined)))
         return attentional

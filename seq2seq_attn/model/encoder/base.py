@@ -1,7 +1,7 @@
-"""The contract of encoders: a source batch in, one value per position and a summary out; and shared
-helpers.
+"""The contract of encoders, and helpers that they share. An encoder reads a source batch and
+returns one value per position and a summary.
 
-A variant is a file in this folder with one final class, which `model/build.py` builds.
+A variant is a file in this folder with one final class. `model/build.py` builds it.
 
 Shapes: B sentence pairs, S source positions, M value size, I input size, H hidden size, P gate
 pre-activations.
@@ -19,8 +19,8 @@ from seq2seq_attn.model.layers import Embedding, SourceEmbedding, wide_dtype
 
 
 class Encoded(NamedTuple):
-    """An encoded source batch. Encoders may leave any values on padding; `zeroed` sets them to 0
-    before decoders and outputs read them."""
+    """An encoded source batch. Encoders may leave any numbers on padding; `zeroed` sets padding to
+    0 before decoders and outputs read the values and the embeddings."""
 
     values_BSM: Tensor
     """one vector per position, for example the states of both directions side by side"""
@@ -29,11 +29,11 @@ class Encoded(NamedTuple):
     final_BM: Tensor
     """the summary that the decoder starts from, for example the last state of each direction"""
     embedded_BSE: Tensor | None = None
-    """the embeddings of the source tokens; None: the encoder has no `embedding`"""
+    """the embeddings of the source; None if the encoder has no `embedding`"""
 
 
 class Encoder(nn.Module, ABC):
-    """Encodes a source. `memory_size` is the width M of values and summary."""
+    """Encode a source. `memory_size` is M, the width of the values and of the summary."""
 
     def __init__(self, memory_size: int, embedding: SourceEmbedding | None = None) -> None:
         super().__init__()
@@ -42,35 +42,36 @@ class Encoder(nn.Module, ABC):
 
     @property
     def token_embedding(self) -> Embedding | None:
-        """The embedding of source tokens; None: there is none, or the source is vectors."""
+        """The embedding of source tokens; None if the encoder has no embedding or the source
+        consists of vectors."""
         return self.embedding if isinstance(self.embedding, Embedding) else None
 
     @abstractmethod
     def forward(self, source: SourceBatch) -> Encoded:
-        """Encode a batch. Padding never changes the values of real positions."""
+        """Encode a batch. The values of real positions do not depend on padding."""
 
 
 def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
-    """The values with padding set to 0. NaN in padding would spread to an average, as 0 * NaN is
-    NaN."""
+    """Return the values with padding set to 0. A NaN in padding would spread to an average, because
+    0 * NaN is NaN."""
     return values_BSM.masked_fill(~mask_BS.unsqueeze(-1), 0.0)
 
 
 def zeroed(encoded: Encoded) -> Encoded:
-    """Values and embeddings with padding set to 0."""
+    """Set the padding of values and embeddings to 0."""
     values_BSM, mask_BS, final_BM, embedded_BSE = encoded
     embedded_BSE = None if embedded_BSE is None else zero_padding(embedded_BSE, mask_BS)
     return Encoded(zero_padding(values_BSM, mask_BS), mask_BS, final_BM, embedded_BSE)
 
 
 def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
-    """The mean over real positions, `final_BM` of encoders without a last state."""
+    """Return the mean over real positions, which is `final_BM` of encoders without a last state."""
     return zero_padding(values_BSM, mask_BS).sum(dim=1) / mask_BS.sum(dim=1, keepdim=True)
 
 
 def read_positions(cell: Cell, inputs_SBI: Tensor) -> Tensor:
-    """The hidden states `hidden_SBH` of a cell that starts from zeros and reads one position after
-    another."""
+    """Run a cell, which starts from zeros, over the positions one after another. Return its hidden
+    states `hidden_SBH`."""
     gates_SBP = cell.project_inputs(inputs_SBI)
     dtype = wide_dtype(gates_SBP.dtype)
     hidden_BH = gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype)
@@ -78,14 +79,14 @@ def read_positions(cell: Cell, inputs_SBI: Tensor) -> Tensor:
 
 
 def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:
-    """The index [S, B] for `reverse`, which reverses each sentence within its own length, so that
-    padding stays last."""
+    """Return the index [S, B] for `reverse`. Each sentence is reversed within its own length, so
+    that padding stays last."""
     lengths_1B = lengths_B.unsqueeze(0)
     positions_S1 = torch.arange(num_positions, device=lengths_B.device).unsqueeze(1)
     return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
 
 
 def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
-    """Reverse each sentence within its length: position s gets the vector of position
-    `reversal_SB[s, b]`."""
+    """Reverse each sentence within its length: position s of the result is position `reversal_SB[s,
+    b]` of the input."""
     return inputs_SBI.gather(0, reversal_SB.unsqueeze(-1).expand(-1, -1, inputs_SBI.shape[-1]))

@@ -4,8 +4,8 @@
 
 The backward cell reads each sentence reversed within its own length, so that padding comes last for
 both directions and never touches a real position. With `layers_above: forward` only the first layer
-reads both ways: the layers above, as wide as both directions, read its states left to right and so
-combine the two (Wu et al. 2016, section 3.2).
+reads in both directions. The layers above have one cell of size M, which reads the states left to
+right and combines both directions (Wu et al. 2016, section 3.2).
 
 Shapes: B sentence pairs, S source positions, H hidden size of one direction, M = 2 * H.
 """
@@ -23,16 +23,16 @@ from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class Bidirectional(Encoder):
-    """`num_layers` layers of a forward and a backward cell, with dropout between them and on the
-    last one's states.
+    """A bidirectional encoder of `num_layers` layers, each with a forward and a backward cell.
+    Dropout acts between layers and on the states of the last layer.
 
     Args:
-        hidden_size: H.
-        dropout: rate of both dropouts.
-        residual: each layer but the first adds its input, after dropout, to its output; the summary
-            is of the top cells alone.
-        layers_above: `forward`: each layer but the first is one cell of size M that reads left to
-            right.
+        hidden_size: H, the hidden size of one direction.
+        dropout: rate between layers and on the states of the last layer.
+        residual: whether each layer but the first adds its input, after dropout, to its output. The
+            summary consists of states of the top cells, without the added input.
+        layers_above: `bidirectional` if all layers read in both directions; `forward` if each layer
+            but the first is one cell of size M that reads left to right.
     """
 
     embedding: SourceEmbedding

@@ -1,16 +1,18 @@
-"""A convolutional encoder (Gehring, Auli, Grangier, Dauphin 2016, sections 3.1 and 3.2): no
-recurrence, so that all positions are computed at once.
+"""A convolutional encoder (Gehring, Auli, Grangier, Dauphin 2016, sections 3.1 and 3.2). There is
+no recurrence, so all positions are computed at once.
 
     e_j = W (E x_j + l_j) + b
     x^0_j = e_j      x^l_j = tanh(V^l [x^{l-1}_{j-r} ; ... ; x^{l-1}_{j+r}] + c^l + x^{l-1}_j)
 
-l_j is a position embedding, and beyond the sentence x is 0. There are two such stacks over e, as in
-the paper: attention scores the output of CNN-a and averages that of CNN-c. A value holds both,
-CNN-a's numbers at even indices and CNN-c's at odd ones. The attention `key_value` separates them in
-just that way; others score and average both. The summary is the mean.
+l_j is a position embedding, and beyond the sentence x is 0. As in the paper, there are two stacks
+of such layers over e: attention scores the output of CNN-a and averages the output of CNN-c. A
+value holds both outputs, CNN-a at even indices and CNN-c at odd indices. The attention `key_value`
+separates even and odd indices in this way; other attentions score and average both outputs. The
+summary is the mean.
 
-Deep stacks are hard to train at `quickstart`'s learning rate: most units of the upper layers come
-close to +-1. So the overlay has two layers in CNN-a and one in CNN-c.
+Deep stacks are hard to train at the learning rate of `quickstart`: most units of the upper layers
+come close to +-1. So the configuration `encoder/convolutional` has two layers in CNN-a and one
+layer in CNN-c.
 
 Shapes: B sentence pairs, S source positions, H width of a stack, M = 2 * H.
 """
@@ -28,15 +30,16 @@ from seq2seq_attn.model.layers import Positions, SourceEmbedding
 
 
 class Convolutional(Encoder):
-    """Two stacks of convolutions over words and positions, with dropout before each convolution and
-    on the output of each stack.
+    """A convolutional encoder of two stacks over word and position embeddings. Dropout acts before
+    each convolution and on the output of each stack.
 
     Args:
-        hidden_size: H.
-        num_layers: of CNN-a.
-        num_value_layers: of CNN-c; None: as many (the paper's best models have fewer).
-        radius: r, neighbors on either side that a layer sees.
-        num_positions: number of position embeddings; later positions share the last one.
+        hidden_size: H, the width of a stack.
+        num_layers: number of layers of CNN-a.
+        num_value_layers: number of layers of CNN-c; None stands for `num_layers`. (The paper's best
+            models have fewer layers in CNN-c.)
+        radius: r, neighbors on either side that a layer reads.
+        num_positions: number of position embeddings; later positions share the last embedding.
     """
 
     embedding: SourceEmbedding

@@ -1,10 +1,10 @@
-"""An encoder without context: each value depends on its own word and position only.
+"""An encoder without context: each value depends only on the word and the index of its position.
 
     h_j = W (E x_j + l_j) + b
 
-(Gehring et al. 2016, section 3.1, for the position embeddings l_j; Tang, Sennrich, Nivre 2019
-compare such models with full ones.) A control: it shows how much of a translation needs context on
-the source side. The summary is the mean.
+The position embeddings l_j are from Gehring et al. 2016, section 3.1. Tang, Sennrich, Nivre 2019
+compare such models with models whose encoder sees context. This variant is a control: it shows how
+much of a translation needs context on the source side. The summary is the mean.
 
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional
 encoder of that size.
@@ -20,9 +20,14 @@ from seq2seq_attn.model.layers import Positions, SourceEmbedding
 
 
 class Embeddings(Encoder):
-    """One linear layer over word and position embeddings, with dropout on its output. Positions
-    after the first `num_positions` share the last embedding. Raises UsageError for more than one
-    layer."""
+    """An encoder of one linear layer over word and position embeddings, with dropout on its output.
+
+    Args:
+        num_positions: number of position embeddings; later positions share the last embedding.
+
+    Raises:
+        UsageError: `num_layers` is not 1.
+    """
 
     embedding: SourceEmbedding
 

@@ -2,9 +2,9 @@
 
     h_j = cell(E x_j, h_{j+1})
 
-The first source words are read last, so that they are the freshest in the summary h_1. The paper
+The first source words are read last, so they influence the summary h_1 most directly. The paper
 reports that this helps long sentences in particular. With attention this is a handicap: a state
-knows its word and those after it, but none before it.
+contains its own word and the words after it, but no word before it.
 
 Shapes: B sentence pairs, S source positions, H = M hidden size.
 """
@@ -20,12 +20,12 @@ from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class Reversed(Encoder):
-    """`num_layers` layers, all of them right to left, with dropout between them and on the last
-    one's states.
+    """An encoder of `num_layers` layers that all read right to left. Dropout acts between layers
+    and on the states of the last layer.
 
     Args:
-        residual: each layer but the first adds its input, after dropout, to its output; the summary
-            is of these sums.
+        residual: whether each layer but the first adds its input, after dropout, to its output. The
+            summary is such a sum.
     """
 
     embedding: SourceEmbedding

@@ -1,11 +1,12 @@
-"""A self-attentive encoder (Vaswani et al. 2017, section 3): no recurrence, positions are added to
-the embeddings.
+"""A self-attentive encoder (Vaswani et al. 2017, section 3). There is no recurrence; position
+encodings are added to the embeddings.
 
     h^0_j = sqrt(M) (W E x_j + b) + PE(j)      h^l = layer_l(h^{l-1})      h_j = LN(h^L_j)
 
 The factor sqrt(M) (section 3.4) brings word embeddings to the scale of the position encodings. The
-layers are PyTorch's, with the normalization first; LN is another, after the last layer L. The
-summary is the mean of the values h_j. Such an encoder needs more updates than a recurrent one.
+layers are PyTorch's, with layer normalization before each sublayer; LN is one more layer
+normalization, after the last layer L. The summary is the mean of the values h_j. Such an encoder
+needs more updates than a recurrent encoder.
 
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional
 encoder of that size.
@@ -24,8 +25,12 @@ from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class SelfAttention(Encoder):
-    """`num_layers` layers of self-attention and of a feed-forward network. Raises UsageError where
-    the heads cannot share the width."""
+    """A self-attentive encoder of `num_layers` layers, each with self-attention and a feed-forward
+    network.
+
+    Raises:
+        UsageError: `num_heads` does not divide the width M.
+    """
 
     embedding: SourceEmbedding
 
@@ -72,7 +77,8 @@ class SelfAttention(Encoder):
 
 
 def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
-    """The position encodings of section 3.5, [S, M], with all sines first; `size` is even."""
+    """Return the position encodings of section 3.5, [S, M]. All sines come before all cosines.
+    `size` must be even."""
     positions_S1 = torch.arange(num_positions, device=like.device).unsqueeze(1)
     rates = torch.exp(torch.arange(0, size, 2, device=like.device) * (-math.log(10_000.0) / size))
     return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(

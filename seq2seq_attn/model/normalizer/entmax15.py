@@ -3,8 +3,8 @@ algorithm 2).
 
     entmax(z) = max(z / 2 - tau(z), 0)^2
 
-The threshold tau makes the weights sum to 1. The gradient is that of the paper's section 3.3: with
-s = sqrt(p), dp/dz = diag(s) - s s^T / sum(s).
+The threshold tau makes the weights sum to 1. The gradient follows section 3.3 of the paper: with s
+= sqrt(p), dp/dz = diag(s) - s s^T / sum(s).
 """
 
 from typing import Any
@@ -16,11 +16,12 @@ from torch.autograd.function import once_differentiable
 from seq2seq_attn.model.layers import wide
 
 OUTSIDE = -2.0
-"""more than 1 below the largest halved score, which is 0, so its weight is 0"""
+"""a value for padding: it is more than 1 below the largest halved score, which is 0, so the weight
+of padding is 0"""
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-    """`weights_BS`, exactly 0 on padding, in float32 or wider."""
+    """Return `weights_BS`, exactly 0 on padding, in float32 or wider."""
     wide_BS = wide(scores_BS)
     weights_BS: Tensor = _Entmax15.apply(wide_BS, mask_BS)  # type: ignore[no-untyped-call]
     return weights_BS
@@ -37,7 +38,7 @@ class _Entmax15(torch.autograd.Function):
         mean_square_BS = ordered_BS.square().cumsum(dim=-1) / ranks_S
         variance_BS = ranks_S * (mean_square_BS - mean_BS.square())
         tau_BS = mean_BS - ((1.0 - variance_BS) / ranks_S).clamp(min=0.0).sqrt()
-        # at least one, unless scores are NaN, which then gives NaN weights
+        # The size is at least 1, except for NaN scores, whose weights are then NaN.
         size_B1 = (tau_BS <= ordered_BS).sum(dim=-1, keepdim=True)
         weights_BS = (z_BS - tau_BS.gather(-1, size_B1.clamp(min=1) - 1)).clamp(min=0.0).square()
         ctx.save_for_backward(weights_BS)

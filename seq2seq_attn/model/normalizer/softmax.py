@@ -13,6 +13,6 @@ from seq2seq_attn.model.layers import wide
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-    """`weights_BS`, exactly 0 on padding, in float32 or wider (half precision loses small
-    weights)."""
+    """Return `weights_BS`, exactly 0 on padding, in float32 or wider. (Half precision loses small
+    weights.)"""
     return torch.softmax(wide(scores_BS).masked_fill(~mask_BS, -torch.inf), dim=-1)
