@@ -12,6 +12,7 @@ Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pick
 atomic.
 """
 
-from seq2seq_attn.run.directory import LOCK, REVERSE, ModelInfo, Run, newest_run, open_runs
+from seq2seq_attn.run.choose import newest_run, open_runs
+from seq2seq_attn.run.directory import LOCK, REVERSE, ModelInfo, Run
 
 __all__ = ["LOCK", "REVERSE", "ModelInfo", "Run", "newest_run", "open_runs"]

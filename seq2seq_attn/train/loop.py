@@ -23,7 +23,8 @@ from seq2seq_attn.runtime.signals import StopRequest, record_signals
 from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, save_training
 from seq2seq_attn.train.distributed import join_group
-from seq2seq_attn.train.log import TrainLog, log_start
+from seq2seq_attn.train.log import TrainLog
+from seq2seq_attn.train.log_start import log_start
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.run_files import mark_finished, restore_run, write_run
 from seq2seq_attn.train.schedules import Schedules

@@ -1,0 +1,42 @@
+"""Choose runs by name, or the run that finished last."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.run.directory import Run
+
+log = logging.getLogger(__name__)
+
+
+def newest_run(runs_dir: str | Path = "runs") -> Run:
+    """The run in a folder that finished last. Raises UserError: there is none."""
+    runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
+    finished: dict[float, Run] = {}
+    for run in runs:
+        finished_at = run.finished_at()
+        if finished_at is not None:
+            finished[finished_at] = run
+    if finished:
+        return finished[max(finished)]
+    hint = ""
+    for run in runs:
+        if run.model_path.is_file():
+            hint = f"; {run.path} has a model but has not finished: name it to use it"
+    raise UserError(
+        f"{runs_dir}/: no finished run; train one with `seq2seq train -c quickstart` (minutes, no "
+        f"download), or name its directory{hint}"
+    )
+
+
+def open_runs(named: str | Path | Run | Sequence[str | Path | Run] | None = None) -> list[Run]:
+    """Open the named runs; None: the run in `runs/` that finished last. Raises UserError as
+    `Run.open` and `newest_run`."""
+    if named is None:
+        newest = newest_run()
+        log.info("model: %s", newest.path)
+        return [newest]
+    if isinstance(named, str | Path | Run):
+        return [Run.open(named)]
+    return [Run.open(name) for name in named]
