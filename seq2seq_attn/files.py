@@ -1,13 +1,14 @@
 """Files: atomic writes, hashes, the data files of the package, and manifests.
 
 The manifest of a folder, `manifest.json`, lists the SHA-256 of its files. A run, its saved state
-and a prepared corpus have one each; no other checksum protects them.
+and a prepared corpus have one manifest each. No other checksum protects these files.
 
     {"config.yaml": ["5a1f..."], "model.safetensors": ["90c2..."]}
 
-A file is replaced in three steps: the manifest lists the new content beside the old, the new file
-is renamed into place, and the manifest lists it alone. A process killed at any moment leaves a file
-that is listed. A file that the manifest does not list is not checked.
+A file is replaced in three steps. The manifest lists the hash of the new content beside the old
+hash. The new file is renamed into place. The manifest lists the new hash alone. So a process that
+is killed at any moment leaves a file whose content is listed. A file that the manifest does not
+list is not checked.
 """
 
 import errno
@@ -32,39 +33,41 @@ MANIFEST = "manifest.json"
 _ADVICE = "copy its folder again, or make it anew"
 
 STDOUT = Path("standard output")
-"""its name in errors"""
+"""name of the standard output in error messages"""
 _PACKAGE_DIR = Path(__file__).parent
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add a path to an OSError of the system that lacks one: a write to a full disk knows only the
-    file descriptor."""
+    """Add a path to an OSError that has none. For example, a write to a full disk reports no path,
+    because it knows only the file descriptor."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:  # others have a message of their own
+        # An error without a number has a message that is already complete.
+        if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
 
 
 def temporary_name(path: Path) -> Path:
-    """A new name next to `path`, for what will replace it. `tempfile` would ignore the user's
-    umask."""
+    """Return a new path next to `path` for a temporary file that will replace `path`. The module
+    `tempfile` is not used because it ignores the umask of the user."""
     prefix = path.name[:50]  # names have at most 255 bytes
     return path.with_name(f".{prefix}.{secrets.token_hex(4)}.tmp")
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Write a file atomically: readers see the old file or the new one, never a part of it.
+    """Write a file atomically: readers see the old file or the new file, never an incomplete file.
 
-    Yields a temporary path next to `path`. On success it is synced and renamed to `path`, on
-    failure removed.
+    Yield a temporary path next to `path`. If the block succeeds, the temporary file is synced and
+    renamed to `path`. If the block fails, it is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
-    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # less the umask
+    # The system removes the bits of the umask from this mode.
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     os.close(descriptor)
     try:
         with naming(path):
@@ -77,16 +80,18 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def link_target(path: Path) -> Path:
-    """The file that an output named by a user goes to: a link is written through, and stays. A link
-    to a device or a pipe is its own target, since what `/dev/stdout` links to may have no path."""
+    """Return the file that an output path leads to. A symbolic link is followed, so that a write
+    replaces the target and keeps the link. A link to a device or a pipe is returned unchanged,
+    because the target of `/dev/stdout` may have no path."""
     is_device = path.exists() and not path.is_file()
     return Path(os.path.realpath(path)) if path.is_symlink() and not is_device else path
 
 
 @contextmanager
 def named_path(path: Path) -> Iterator[Path]:
-    """Write a file that a user named: a device or pipe itself, any other file atomically, through a
-    link. A file that is replaced keeps its mode."""
+    """Write an output file that a user named. A device or pipe is written directly. Any other file
+    is written atomically, and a symbolic link to it is kept. A file that is replaced keeps its
+    mode."""
     if path.exists() and not path.is_file():
         yield path
         return
@@ -94,16 +99,16 @@ def named_path(path: Path) -> Iterator[Path]:
     mode = target.stat().st_mode & 0o777 if target.exists() else None
     with atomic_path(target) as temporary:
         if mode is not None:
-            temporary.chmod(mode | 0o600)  # from the start, as the file may be private
+            temporary.chmod(mode | 0o600)  # set before writing: the file may be private
         yield temporary
         if mode is not None:
             temporary.chmod(mode)
 
 
 def check_writable(path: Path) -> None:
-    """Check that a file (or an existing device or pipe) can be written, before the work begins. A
-    missing folder may be a typo, so none is created. Raises UserError: the file cannot be
-    written."""
+    """Check that a file, or an existing device or pipe, can be written, before the work begins. A
+    missing folder is not created, because its name may be a typo. Raises UserError: the file cannot
+    be written."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return
     if not path.parent.exists():
@@ -117,9 +122,9 @@ def check_writable(path: Path) -> None:
 
 
 def file_identity(path: Path) -> object:
-    """The identity of a regular file, which all its names and links share. For anything else (a
-    terminal may be both input and output) the path; for a file that does not exist, the resolved
-    path."""
+    """Return a value that identifies a file. It is equal for all names and links of a regular file.
+    For a path that does not exist, it is the resolved path. For a device or pipe it is the path
+    itself, because a terminal may be both input and output."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -128,9 +133,13 @@ def file_identity(path: Path) -> object:
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
-    """Check, before the work begins, that each output that a user names, by option, can be written
-    to a file of its own, which is not an input. Raises UsageError: two outputs go to one file, or
-    an output to an input. Raises UserError: a file cannot be written."""
+    """Check the output files that a user named, before the work begins. `outputs` maps each option
+    to its path.
+
+    Raises:
+        UsageError: two outputs go to the same file, or an output goes to an input file.
+        UserError: a file cannot be written.
+    """
     input_files = {file_identity(path) for path in inputs}
     options_by_file: dict[object, str] = {}
     for option, path in outputs.items():
@@ -149,18 +158,19 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
 
 
 def write_text(path: Path, text: str, *, is_named: bool = False) -> None:
-    """Write UTF-8 text, with line ends as given, atomically; `is_named`: as `named_path`."""
+    """Write UTF-8 text atomically, without changing its line ends. With `is_named`, write it as
+    `named_path` does."""
     with (named_path if is_named else atomic_path)(path) as target:
         target.write_bytes(text.encode("utf-8"))
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, each with a line feed, as `write_text`."""
+    """Write lines atomically. Each line ends with a line feed."""
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def finite(value: Any) -> Any:
-    """A value for JSON: numbers that are not finite become None, at any depth."""
+    """Return a value for JSON in which None replaces numbers that are not finite, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -171,31 +181,31 @@ def finite(value: Any) -> Any:
 
 
 def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:
-    """Write a value as indented JSON, as `write_text`."""
+    """Write a value as indented JSON. `is_named` has the same meaning as in `write_text`."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", is_named=is_named)
 
 
 def read_json(path: Path, read: Callable[[Path], bytes] | None = None) -> Any:
-    """Read a JSON file, with `read` in place of `read_regular`. Raises UserError: the file is
-    missing or is not JSON."""
+    """Read a JSON file. `read` returns the bytes of the file; the default is `read_regular`. Raises
+    UserError: the file is missing or is not JSON."""
     try:
         return json.loads((read or read_regular)(path).decode("utf-8"))
     except UserError:
         raise
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except Exception as error:  # of any bytes
+    except Exception as error:  # the file may hold any bytes
         raise UserError(f"{path}: not a readable JSON file ({error})") from None
 
 
 def sha256_of_values(values: Any) -> str:
-    """The SHA-256 of values as JSON, whatever the order of their keys."""
+    """Return the SHA-256 of values as JSON. It does not depend on the order of keys."""
     return _digest(json.dumps(values, sort_keys=True).encode())
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes. Reading a pipe or device might never end. Raises
-    OSError: it cannot be read, or is not a regular file."""
+    """Open a regular file for reading bytes. Pipes and devices are rejected, because reading them
+    might never end. Raises OSError: the file cannot be read, or is not a regular file."""
     stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
@@ -204,20 +214,22 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file. Raises OSError as `open_regular`."""
+    """Return the bytes of a regular file. Raises OSError as `open_regular`."""
     with open_regular(path) as stream:
         return stream.read()
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a regular file's bytes, in hexadecimal. Raises OSError as `open_regular`."""
+    """Return the SHA-256 of the bytes of a regular file, in hexadecimal. Raises OSError as
+    `open_regular`."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def packaged(relative: str) -> Path:
-    """The path of a data file or folder (`configs/...`, `data/captions`) in an installed wheel or
-    in a source checkout. Raises UserError: the installation lacks the file."""
+    """Return the path of a data file or folder of the package (`configs/...`, `data/captions`), in
+    an installed wheel or in a source checkout. Raises UserError: the installation lacks the
+    file."""
     for candidate in (_PACKAGE_DIR / "_packaged" / relative, _PACKAGE_DIR.parent / relative):
         if candidate.exists():
             return candidate
@@ -236,7 +248,8 @@ def write_listed(path: Path, content: bytes) -> None:
 
 
 def list_files(folder: Path, paths: Iterable[Path]) -> None:
-    """List complete files of a folder in its manifest. Raises UserError as `write_listed`."""
+    """Add files of a folder to its manifest. The files must be complete. Raises UserError as
+    `write_listed`."""
     listed = _read(folder, is_new=True)
     for path in sorted(paths):
         listed[path.name] = [sha256_of(path)]
@@ -244,7 +257,8 @@ def list_files(folder: Path, paths: Iterable[Path]) -> None:
 
 
 def remove_listed(path: Path) -> None:
-    """Remove a file, if it exists, first from the manifest. Raises UserError as `write_listed`."""
+    """Remove a file, if it exists, and its entry in the manifest. The entry is removed first.
+    Raises UserError as `write_listed`."""
     listed = _read(path.parent, is_new=True)
     if listed.pop(path.name, None):
         _write(path.parent, listed)
@@ -252,39 +266,40 @@ def remove_listed(path: Path) -> None:
 
 
 class ListedFiles:
-    """The files of a folder with a manifest. The manifest is read once, and each file is checked
-    against it when it is read."""
+    """Reads the files of a folder that has a manifest. The manifest is read once. Each file is
+    checked against it when the file is read."""
 
     def __init__(self, folder: Path, within: Path | None = None) -> None:
-        """Take the folder, and the one that no link may leave, by default the same. Nothing is read
-        yet."""
+        """Store the paths; no file is read yet. Symbolic links in `folder` must not lead out of
+        `within`, which is `folder` itself by default."""
         self.folder = folder
         self._within = within or folder
         self._sha256: dict[str, str] = {}
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
-        """The lists of SHA-256 by name. Raises UserError: the manifest cannot be read."""
+        """The manifest: for each file name, a list of SHA-256. Raises UserError: the manifest
+        cannot be read."""
         self._check_link(MANIFEST)
         return _read(self.folder)
 
     @cached_property
     def _roots(self) -> list[Path]:
-        """The folders that files may lie in."""
+        """The folders in which the targets of links may lie."""
         folder = self._within.resolve()
-        if folder.parent.name == "snapshots":  # of the hub's cache, where they are links to blobs
+        if folder.parent.name == "snapshots":  # in the cache of the hub, files link to blobs
             return [folder, folder.parents[1] / "blobs"]
         return [folder]
 
     def read(self, name: str) -> bytes:
-        """The content of a file. Another process may replace the file meanwhile. Raises UserError:
-        the file or the manifest cannot be read, the file has changed since it was listed, or it is
-        a link that leads out of the folder."""
+        """Return the content of a file. Another process may replace the file during the call.
+        Raises UserError: the file or the manifest cannot be read, the content is not the listed
+        content, or the file is a link that leads out of the folder."""
         return self._verify(name, read_regular, _digest)
 
     def sha256(self, name: str) -> str:
-        """The SHA-256 of a file, which is hashed if it was not read yet. Raises UserError as
-        `read`."""
+        """Return the SHA-256 of a file. The file is hashed at the first call, unless it has been
+        read. Raises UserError as `read`."""
         if name not in self._sha256:
             self._verify(name, sha256_of, str)
         return self._sha256[name]
@@ -304,7 +319,7 @@ class ListedFiles:
                 self._sha256[name] = sha256
                 return content
             self.listed = _read(self.folder)
-            if listed == self.listed:  # else the file was replaced between the two reads
+            if listed == self.listed:  # if not, the file was replaced meanwhile
                 raise UserError(
                     f"{path}: damaged: not the content that {MANIFEST} lists; {_ADVICE}"
                 )
@@ -319,17 +334,17 @@ class ListedFiles:
         return path
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """The JSON object in a file. Raises UserError as `read`, or the file holds something
-        else."""
+        """Return the JSON object in a file. Raises UserError as `read`, or the file does not hold a
+        JSON object."""
         content = self.read(name)
         try:
             return dict(json.loads(content))
-        except Exception:  # of any bytes
+        except Exception:  # the file may hold any bytes
             raise UserError(f"{self.folder / name}: not a JSON object; {_ADVICE}") from None
 
 
 def write_listed_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object, as `write_listed`."""
+    """Write a JSON object and list the file in the manifest of its folder, as `write_listed`."""
     write_listed(path, f"{json.dumps(values, indent=2, ensure_ascii=False)}\n".encode())
 
 
@@ -345,11 +360,12 @@ def _digest(content: bytes) -> str:
 
 
 def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
-    """The lists of SHA-256 by name; `is_new`: empty if there is no manifest."""
+    """Return the manifest of a folder: for each file name, a list of SHA-256. With `is_new`, return
+    an empty manifest if the folder has none."""
     if is_new and not (folder / MANIFEST).exists():
         return {}
     listed = read_json(folder / MANIFEST)
-    if isinstance(listed, dict) and all(isinstance(each, list) for each in listed.values()):
+    if isinstance(listed, dict) and all(isinstance(hashes, list) for hashes in listed.values()):
         return listed
     raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
 
@@ -358,6 +374,7 @@ def _write(folder: Path, listed: Mapping[str, list[str]]) -> None:
     write_json(folder / MANIFEST, listed)
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)  # in case of a power failure, before the file that it lists is renamed
+        # The manifest must be on the disk before a file that it lists is renamed (power failure).
+        os.fsync(handle)
     finally:
         os.close(handle)

@@ -11,7 +11,8 @@ log = logging.getLogger(__name__)
 
 
 def newest_run(runs_dir: str | Path = "runs") -> Run:
-    """The run in a folder that finished last. Raises UserError: there is none."""
+    """Return the run in a folder that finished last. Raises UserError: the folder has no finished
+    run."""
     runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
     finished: dict[float, Run] = {}
     for run in runs:
@@ -31,8 +32,8 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
 
 
 def open_runs(named: str | Path | Run | Sequence[str | Path | Run] | None = None) -> list[Run]:
-    """Open the named runs; None: the run in `runs/` that finished last. Raises UserError as
-    `Run.open` and `newest_run`."""
+    """Open the named runs. Without names, open the run in `runs/` that finished last. Raises
+    UserError as `Run.open` and `newest_run`."""
     if named is None:
         newest = newest_run()
         log.info("model: %s", newest.path)

@@ -1,4 +1,4 @@
-"""`Run`, the object of a run directory."""
+"""The run directory: `Run` reads and writes its files."""
 
 from __future__ import annotations
 
@@ -49,15 +49,16 @@ _LAST = "last"
 _HYPS = "hyps"
 REVERSE = "reverse"
 LOCK = ".train.lock"
-"""locked while training writes to the run; the file itself stays"""
+"""This file is locked while training writes to the run. It is never removed."""
 _SETS = "sets"
 _APPENDED = (_LOG, _METRICS, LOCK, _LAST, _SETS, REVERSE)
-"""Training appends to these, or writes in them; every other file is replaced as a whole."""
+"""Training appends to these files, or writes in these folders. Every other file is replaced as a
+whole."""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
 _LISTED = (RUN_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES)
-"""the files that the manifest lists"""
-# Everything that a run writes; `overwrite` removes these and nothing else.
-_OWN_FILES = (
+"""patterns of the files that the manifest lists"""
+# All files that a run writes. `overwrite` removes these files and no others.
+_RUN_FILES = (
     *_LISTED,
     MANIFEST,
     _LOG,
@@ -81,12 +82,12 @@ log = logging.getLogger(__name__)
 
 
 class ModelInfo(NamedTuple):
-    """What is known of a model that was loaded."""
+    """A description of a loaded model."""
 
     about: dict[str, Any]
-    """update, epoch, and the scores of the validation that chose it"""
+    """update and epoch of the model, and the scores of the validation that selected it"""
     sha256: str
-    """of its file"""
+    """SHA-256 of the model file"""
 
 
 class Run:
@@ -98,26 +99,32 @@ class Run:
         self._files = ListedFiles(self.path)
         self.config_path = self.path / RUN_CONFIG
         self.model_path = self.path / _MODEL
-        """the best model"""
+        """file of the best model"""
         self.last_dir = self.path / _LAST
         self.state_path = self.last_dir / "state.safetensors"
-        """the state that `--resume` needs (`train/checkpoint.py`)"""
+        """file of the state that `--resume` needs (`train/checkpoint.py`)"""
         self.metrics_path = self.path / _METRICS
-        """the training history, one JSON object per line"""
+        """file of the training history: one JSON object per line"""
         self.log_path = self.path / _LOG
-        """the log of training, in words"""
+        """file of the training log"""
         self.hyps_dir = self.path / _HYPS
-        """the folder with `evaluate`'s translations of test sets"""
+        """folder of the translations of test sets that `evaluate` writes"""
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
     @classmethod
     def open(cls, name: str | Path | Run) -> Run:
-        """Open a run to read it: a directory, or `hf:OWNER/NAME`, `hf:OWNER/NAME@REVISION` on the
-        Hugging Face hub, which is downloaded or taken from the hub's cache. A run that is open is
-        returned as it is. Raises UserError: the run cannot be downloaded, its configuration is
-        missing or damaged, or names another run where only a run of this machine may."""
+        """Open a run for reading.
+
+        `name` is a directory, or `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION` for a run on the
+        Hugging Face hub. A run on the hub is downloaded, unless the cache of the hub has it. A
+        `Run` is returned unchanged.
+
+        Raises:
+            UserError: the run cannot be downloaded, its configuration is missing or damaged, or the
+                configuration of a downloaded run names another run as a scorer.
+        """
         if isinstance(name, Run):
             return name
         if not str(name).startswith(HUB):
@@ -134,12 +141,12 @@ class Run:
 
     @classmethod
     def create(cls, path: str | Path, *, overwrite: bool = False) -> Run:
-        """Create an empty run directory. With `overwrite`, the files of an earlier run are removed
+        """Create an empty run directory. With `overwrite`, remove the files of an earlier run
         first. Raises UsageError as `check_free`."""
         run = cls(path)
         run.check_free(overwrite=overwrite)
         files: set[Path] = set()
-        for pattern in _OWN_FILES:
+        for pattern in _RUN_FILES:
             files.update(run.path.glob(pattern))
         # The configuration goes last: it makes the folder a run.
         for old in sorted(files, key=lambda path: path.name == RUN_CONFIG):
@@ -151,8 +158,8 @@ class Run:
         return run
 
     def check_free(self, *, overwrite: bool) -> None:
-        """Check that a run may be written here. Raises UsageError: there is a run, and `overwrite`
-        is false; or something else."""
+        """Check that a new run may be written to this directory. Raises UsageError: the directory
+        holds a run and `overwrite` is false, or it holds other files."""
         if not self.path.exists() or (self.path.is_dir() and self.is_empty()):
             return
         if not self.config_path.exists():
@@ -165,31 +172,32 @@ class Run:
             )
 
     def is_empty(self) -> bool:
-        """Whether the existing directory is empty, apart from a lock file."""
+        """Return whether the existing directory is empty, apart from a lock file."""
         return all(path.name == LOCK for path in self.path.iterdir())
 
     @cached_property
     def reverse(self) -> Run:
-        """The run directory of the reverse model, which training may have made."""
+        """The run directory of the reverse model. It exists only if training used a reverse
+        model."""
         return Run(self.path / REVERSE)
 
     # ---- configuration, text ----
 
     @cached_property
     def config(self) -> Config:
-        """The full configuration. Raises UserError: this is not a run directory, or the
-        configuration is damaged or of another version."""
+        """The full configuration of the run. Raises UserError: the directory is not a run, or its
+        configuration is damaged or was written by another version."""
         return load_run_config(self._files)
 
     def save_config(self, config: Config) -> None:
-        """Write the full configuration."""
+        """Write the full configuration of the run."""
         write_listed(self.config_path, dump_config(config).encode())
         self.config = config
 
     def save_text(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
-        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is
-        self-contained, and the hashes of its text. `sides`: the run's sides for source and target
-        of the corpus."""
+        """Write the tokenizers and vocabularies of a prepared corpus, so that the run is
+        self-contained, and the hashes of the text of the corpus. `sides` are the sides of the run
+        that correspond to source and target of the corpus; the reverse model swaps them."""
         self.path.mkdir(parents=True, exist_ok=True)
         source, target = sides
         prepared.source_tokenizer.save(self.path, source)
@@ -200,37 +208,44 @@ class Run:
         write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(sides))
 
     def save_sets(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
-        """Write the text of the validation and test sets of a prepared corpus. `sides`: as for
-        `save_text`."""
+        """Write the text of the validation and test sets of a prepared corpus. `sides` has the same
+        meaning as in `save_text`."""
         write_sets(self.path / _SETS, prepared, sides)
 
     @property
     def splits(self) -> list[str]:
-        """The names of the sets that `save_sets` wrote: `valid`, then the test sets."""
+        """The names of the splits that `save_sets` wrote: `valid`, then the test sets."""
         return split_names(self.config.data)[1:]
 
     def read_set(self, split: str) -> SetText:
-        """The text of a validation or test set. Raises UserError: the run does not keep it, or a
-        file is damaged."""
+        """Return the text of a validation or test set. Raises UserError: the run does not keep the
+        set, or a file is damaged."""
         return read_set(self.path, _SETS, split)
 
     @cached_property
     def text_hashes(self) -> dict[str, str]:
-        """`PreparedCorpus.text_hashes` of the corpus that the run was trained on. Raises UserError
-        if they are missing or damaged."""
+        """The hashes of the training corpus, as `PreparedCorpus.text_hashes` returns them. Raises
+        UserError: the file with the hashes is missing or damaged."""
         return self._files.read_json(RUN_CORPUS)
 
     def tokenizer_hashes(self, side: Side) -> dict[str, str]:
-        """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if
-        one is missing or damaged."""
+        """Return the SHA-256 of each tokenizer and vocabulary file of a side, by file name. Raises
+        UserError: a file is missing or damaged."""
         names = [name for name in self._files.listed if name.startswith(f"{side}.")]
         return {name: self._files.sha256(name) for name in names}
 
     @cached_property
     def source_tokenizer(self) -> Source:
-        """What reads source lines. Raises UserError: a file is missing or damaged, or it does not
-        read what the configuration says: a source of vectors would open any file that a text
-        names."""
+        """The object that splits source lines into columns and tokenizes them.
+
+        The tokenizer file is checked against the configuration of the run. Otherwise a modified
+        file could declare a column of vectors, and the run would then open any file that an input
+        line names.
+
+        Raises:
+            UserError: a file is missing or damaged, or the tokenizer does not match the
+                configuration.
+        """
         source = load_source(self.path, read=self._read)
         layout = self.config.data.layout
         sizes = layout.vector_sizes(source.vector_size)
@@ -262,13 +277,13 @@ class Run:
     # ---- the best model ----
 
     def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-        """Write the best model so far: tensors by name, and JSON values about it (update, scores,
-        ...). Raises UserError as `write_tensors`."""
+        """Write the tensors of the best model so far, by name, and JSON values that describe the
+        model (update, scores, ...). Raises UserError as `write_tensors`."""
         write_tensors(self.model_path, state_dict, about)
 
     def load_best(self) -> Saved:
-        """The tensors of the best model, on the CPU, and the values about it. Raises UserError:
-        there is none, or the file is damaged."""
+        """Return the tensors of the best model, on the CPU, and the values that `save_best` stored
+        with them. Raises UserError: there is no model, or the file is damaged."""
         if not self.model_path.exists():
             raise UserError(
                 f"{self.path}: no {_MODEL}; train one with `seq2seq train --run-dir {self.path}`"
@@ -276,9 +291,15 @@ class Run:
         return read_tensors(self.model_path, self._files)
 
     def load_model(self, config: ModelConfig) -> tuple[Seq2Seq, ModelInfo]:
-        """The best model, on the CPU. Sizes that do not match the configuration are rejected before
-        they take memory. Raises UserError as `load_best`, or the model does not match this
-        configuration and these vocabularies."""
+        """Return the best model, on the CPU, and its description.
+
+        Tensors whose shapes do not match the configuration are rejected before the model is built,
+        so that they take no memory.
+
+        Raises:
+            UserError: as `load_best`, or the model does not match this configuration and the
+                vocabularies of the run.
+        """
         import torch
 
         from seq2seq_attn.model.build import build_model, model_without_weights
@@ -298,7 +319,7 @@ class Run:
                 f"{self.model_path}: not the model of this run's {RUN_CONFIG} and vocabularies; "
                 "copy the run again"
             )
-        # Building draws weights, which are replaced right away.
+        # Building a model draws random weights. The saved weights replace them.
         with torch.random.fork_rng(devices=[]):
             model = build_model(config, **sizes, is_loaded=True)
         model.load_state_dict(saved.tensors)
@@ -307,22 +328,23 @@ class Run:
     # ---- state, environment ----
 
     def mark_finished(self, values: Mapping[str, Any] | None = None) -> None:
-        """Record that training has finished, with the time and the given JSON values."""
+        """Record that training has finished, with the current time and the JSON values."""
         write_listed_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
 
     def finished_at(self) -> float | None:
-        """When training finished, in seconds since 1970; None if it has not, or left no model."""
+        """Return the time at which training finished, in seconds since 1970. Return None if
+        training has not finished or has left no model."""
         if not self.model_path.is_file() or not (self.path / _FINISHED).is_file():
             return None
         try:
             return float(self._files.read_json(_FINISHED)["finished_at"])
-        except Exception as error:  # of any bytes
+        except Exception as error:  # the file may hold any bytes
             reason = error if isinstance(error, UserError) else f"{self.path / _FINISHED}: damaged"
             log.warning("%s; the run counts as unfinished", reason)
             return None
 
     def is_finished(self) -> bool:
-        """Whether training has finished and left a model."""
+        """Return whether training has finished and left a model."""
         return self.finished_at() is not None
 
     def reopen(self, config: Config) -> None:
@@ -332,8 +354,8 @@ class Run:
         self.save_config(config)
 
     def remove_leftovers(self) -> None:
-        """Remove temporary files of a process that was killed, and all of a run that was not even
-        begun."""
+        """Remove temporary files of a process that was killed. If the process was killed before it
+        wrote the configuration, remove the manifest too."""
         has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
         if has_draft and not self.config_path.exists():
             (self.path / MANIFEST).unlink(missing_ok=True)
@@ -343,19 +365,20 @@ class Run:
                 leftover.unlink()
 
     def check_files(self) -> None:
-        """Check that no file of the run, or of the reverse model, is missing or damaged. Raises
-        UserError: one is."""
+        """Check that no file of the run, or of its reverse model, is missing or damaged. Raises
+        UserError: a file is missing or damaged."""
         for run in (self, self.reverse):
             if not (run.path / _FINISHED).exists():
-                remove_listed(run.path / _FINISHED)  # deleted by hand, which makes a run unfinished
+                # A user may delete the file to mark the run as unfinished; the manifest follows.
+                remove_listed(run.path / _FINISHED)
             if run.config_path.exists():
                 check_files(run.path)
             if (run.path / _SETS).exists():
                 check_files(run.path / _SETS)
 
     def check_no_links(self) -> None:
-        """Check that the files that training appends to are not symbolic links to somewhere else.
-        Raises UserError: a file is a link."""
+        """Check that no file or folder that training appends to is a symbolic link, which could
+        lead outside the run directory. Raises UserError: a file or folder is a link."""
         for name in _APPENDED:
             path = self.path / name
             if path.is_symlink():
@@ -365,20 +388,21 @@ class Run:
                 )
 
     def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
-        """Write `environment.json`: versions, hardware, the code's git commit, the command."""
+        """Write `environment.json`: versions, hardware, git commit of the code, and the command."""
         write_listed_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
-        """The environment that `write_environment` wrote, if any. Raises UserError if it is
-        damaged."""
+        """The environment that `write_environment` wrote; None if there is no such file. Raises
+        UserError: the file is damaged."""
         if not (self.path / _ENVIRONMENT).exists():
             return None
         return self._files.read_json(_ENVIRONMENT)
 
     @cached_property
     def validations(self) -> list[Validation]:
-        """The validations of training, by update; none if the file is missing or unreadable."""
+        """The validations of training, ordered by update. The list is empty if the file is missing
+        or unreadable."""
         if not self.metrics_path.exists():
             return []
         try:

@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 Validation = tuple[int, float | None, float | None]
-"""update, BLEU and perplexity; None: not measured"""
+"""(update, BLEU, perplexity); None for a value that was not measured"""
 _MAX_SHOWN = 1e12
-"""Larger values of a validation count as missing: only a diverged run has such a perplexity."""
+"""Larger values count as missing. Only a run that has diverged has such a perplexity."""
 
 
 def parse_validations(content: bytes) -> list[Validation]:
-    """The validations in the content of `metrics.jsonl`, by update. Lines that are not validations
-    are skipped, because the file may be untrusted."""
+    """Return the validations in the content of `metrics.jsonl`, ordered by update. Lines that are
+    not validations are skipped, because the file may come from an untrusted source."""
     by_update = {}
     for line in content.splitlines():
         if b"validation" not in line:
@@ -31,7 +31,8 @@ def parse_validations(content: bytes) -> list[Validation]:
 
 
 def _read_number(values: dict[str, Any], name: str) -> float | None:
-    """A number from 0; None if the value is missing, is something else, or is too large."""
+    """Return a value if it is a number from 0 up to the limit. Return None if it is missing, has
+    another type, is negative or is too large."""
     value = values.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

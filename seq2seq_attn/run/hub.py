@@ -1,4 +1,4 @@
-"""The Hugging Face hub, where runs are published and downloaded from."""
+"""Access to the Hugging Face hub: runs are published there and downloaded from there."""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 from seq2seq_attn.errors import UserError
 
 HUB = "hf:"
-"""begins the name of a run on the hub"""
+"""prefix of the name of a run on the hub"""
 
 
 def download(name: str, patterns: Sequence[str]) -> str:
-    """The folder with the files of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION` whose names match
-    `patterns`, downloaded or taken from the hub's cache. Raises UserError: they cannot be
-    downloaded."""
+    """Download files of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION` whose names match `patterns`,
+    and return their folder. Files in the cache of the hub are not downloaded again. Raises
+    UserError: the download fails."""
     repository, _, revision = name.removeprefix(HUB).partition("@")
     with open_hub(f"{name}: cannot be downloaded") as hub:
         folder: str = hub.snapshot_download(
@@ -25,8 +25,8 @@ def download(name: str, patterns: Sequence[str]) -> str:
 
 @contextmanager
 def open_hub(failure: str) -> Iterator[Any]:
-    """The hub's library. Its errors, of which there are many kinds, become a UserError that begins
-    with `failure`."""
+    """Yield the module `huggingface_hub`. The module raises many kinds of errors. Inside the block,
+    each becomes a UserError whose message begins with `failure`."""
     try:
         yield importlib.import_module("huggingface_hub")
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The validation and test sets that a run keeps, as text."""
+"""Write and read the text of the validation and test sets that a run keeps."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +16,12 @@ class SetText(NamedTuple):
     source: list[str]
     references: list[str]
     links: list[str] | None
-    """gold word alignments in Pharaoh format, `0-0 1-2`; None: the corpus has none"""
+    """gold word alignments in Pharaoh format (`0-0 1-2`); None if the corpus has none"""
 
 
 def write_sets(folder: Path, prepared: PreparedCorpus, sides: tuple[Side, Side]) -> None:
-    """Write all splits of a corpus but `train`. `sides`: the run's sides for source and target of
-    the corpus."""
+    """Write the text of all splits of a corpus except `train`. `sides` are the sides of the run
+    that correspond to source and target of the corpus; the reverse model swaps them."""
     for split in prepared.splits[1:]:
         source, references = prepared.text(split)
         links = prepared.links(split)
@@ -35,8 +35,8 @@ def write_sets(folder: Path, prepared: PreparedCorpus, sides: tuple[Side, Side])
 
 
 def read_set(run: Path, folder: str, split: str) -> SetText:
-    """The text of a split that a run keeps in this folder. Raises UserError: the run does not keep
-    it, or a file is damaged."""
+    """Return the text of a split from a folder of the run. Raises UserError: the run does not keep
+    the split, or a file is damaged."""
     if not (run / folder).exists():
         raise UserError(
             f"{run}: keeps no test sets, like every run from the hub; give --source FILE "
