@@ -123,8 +123,8 @@ def check_writable(path: Path) -> None:
 
 def file_identity(path: Path) -> object:
     """Return a value that identifies a file. It is equal for all names and links of a regular file.
-    For a path that does not exist, it is the resolved path. For a device or pipe it is the path
-    itself, because a terminal may be both input and output."""
+    For a path that does not exist, it is the resolved path. For any other path, such as a device,
+    it is the path itself, because a terminal may be both input and output."""
     try:
         status = path.stat()
     except (OSError, ValueError):

@@ -2,11 +2,11 @@
 itself.
 
     config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (at the end)
-   model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
-   <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
-   sets/<split>.source  .references  .links (text of the validation and test sets, with a manifest)
-   train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
-   reverse/ (the run directory of the reverse model, if an objective trains one)
+    model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
+    <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
+    sets/<split>.source  .references  .links (text of the validation and test sets, with a manifest)
+    train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
+    reverse/ (the run directory of the reverse model, if an objective trains one)
 
 Tensors are stored as safetensors, and all other data as plain text, JSON or YAML. A run contains no
 pickles. Files are written atomically.

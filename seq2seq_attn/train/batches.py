@@ -1,8 +1,8 @@
-"""The batches of an epoch (or a rank's share of them), from any position on. A thread builds them
+"""The batches of an epoch, or one rank's share of them, from any update on. A thread builds batches
 ahead of time.
 
-The pairs of every batch are known before the epoch starts (`data/buckets.py`), so resuming in its
-middle is a slice, and the thread only pads.
+The sentence pairs of every batch are known before the epoch starts (`data/buckets.py`). So a resume
+in the middle of an epoch is a slice of the list of batches, and the thread only pads.
 """
 
 from collections import deque
@@ -25,19 +25,20 @@ class UpdateBatches(NamedTuple):
     """The batches of one update."""
 
     batches: list[Batch]
-    """this rank's share of each micro-batch's rows, if it has any"""
+    """this rank's share of the rows of each micro-batch; a micro-batch without rows for this rank
+    is left out"""
     indices: list[list[int]]
-    """the training pairs of each micro-batch, over all ranks"""
+    """indices of the training pairs of each micro-batch, over all ranks"""
     num_tokens: int
-    """target tokens of all ranks, including EOS"""
+    """number of target tokens of all ranks, EOS included"""
     ends_epoch: bool = False
 
 
 def plan_epoch(
     pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int
 ) -> list[list[list[int]]]:
-    """The sentence pairs of each micro-batch of each update. The last update may have fewer
-    micro-batches."""
+    """Return the indices of the sentence pairs, by update and micro-batch. The last update may have
+    fewer micro-batches."""
     lengths = pairs.source_lengths, pairs.target_lengths
     batches = bucketed_batches(*lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch)
     return [
@@ -55,10 +56,10 @@ def epoch_updates(
     prepare: Callable[[Batch], Batch] = lambda batch: batch,
     with_extended: bool = True,
 ) -> Generator[UpdateBatches, None, None]:
-    """The batches of each update of `plan_epoch`, after the first `updates_done`.
+    """Yield the batches of each update of `plan_epoch`, after the first `updates_done` updates.
 
     Args:
-        prepare: applied to each batch ahead of time, for the device.
+        prepare: function that a thread applies to each batch ahead of time, for the device.
         with_extended: as in `PairStore.batch`.
 
     Raises:
@@ -90,8 +91,8 @@ def epoch_updates(
 def built_ahead(
     build: Callable[[ItemT], BuiltT], items: Iterable[ItemT], *, num_ahead: int = 8
 ) -> Generator[BuiltT, None, None]:
-    """`build(item)` for each item in order, with up to `num_ahead` built ahead of time in one
-    thread."""
+    """Yield `build(item)` for each item in order. One thread builds up to `num_ahead` items ahead
+    of time."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
         pending: deque[Future[BuiltT]] = deque()
         for item in items:

@@ -1,5 +1,5 @@
-"""The loss of a batch: the output's loss, the terms of the configured objectives, and the loss of
-the reverse model."""
+"""The loss of a batch: the loss of the output layer, the terms of the configured objectives, and
+the loss of the reverse model."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,18 +27,21 @@ class BatchLoss(NamedTuple):
     """Sums over a batch, in nats."""
 
     loss_sum: Tensor
-    """0-d, over target tokens, label-smoothed, with its graph"""
+    """loss with label smoothing, summed over target tokens; 0-d, with its graph"""
     nll_sum: Tensor
-    """0-d, over target tokens, not smoothed, detached"""
+    """negative log-likelihood without label smoothing, summed over target tokens; 0-d, detached"""
     terms: Sequence[Tensor]
-    """0-d, the term of each objective, then the loss sum of the reverse model, if there is one;
-    with graphs"""
+    """the sum of terms of each objective, then the loss sum of the reverse model, if there is one;
+    0-d tensors with graphs"""
 
 
 def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
-    """The objectives by name. Raises UsageError: a name or an option is unknown, an option has the
-    wrong type, the model or the data lacks what an objective reads, or an objective has
-    parameters."""
+    """Return the configured objectives by name.
+
+    Raises:
+        UsageError: a name or an option is unknown, an option has the wrong type, the model or the
+            data lacks a property that an objective requires, or an objective has parameters.
+    """
     refusals = find_refusals(config.model, model.encoder, model.decoder)
     if not config.data.links:
         refusals["links"] = (
@@ -67,8 +70,11 @@ def batch_loss(
     objectives: Sequence[Objective] = (),
     reverse: ReverseModel | None = None,
 ) -> BatchLoss:
-    """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global
-    generator. `reverse`: the model of the other direction, if an objective needs it."""
+    """Run the model on a batch and return its loss sums.
+
+    Dropout and sampled tokens draw from the global random number generator. `reverse` is the
+    reverse model, if an objective needs it.
+    """
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, label_smoothing=label_smoothing)
     reverse_sums = []

@@ -1,9 +1,11 @@
-"""Start values of a new model that are not random: the weights of another run (`train.start_from`),
-word vectors (`model.embedding`), and the translation table that an output takes (`TakesTable`). The
-weights of another run include its word vectors, as training changed them, and its table.
+"""Set the start values of a new model that are not random.
 
-Runs, files and training pairs are read only when training starts, so a resumed or moved run does
-not need them.
+There are three kinds: the weights of another run (`train.start_from`), word vectors
+(`model.embedding`), and the translation table of an output layer that has a table (`TakesTable`).
+The weights of another run include its trained word vectors and its table.
+
+Runs, files and training pairs are read only when training starts. So a run that is resumed or was
+moved does not need them.
 """
 
 import logging
@@ -27,8 +29,10 @@ log = logging.getLogger(__name__)
 
 
 def check_start_values(config: Config) -> None:
-    """Check what can be known before data is prepared. Warn if settings of the model differ from
-    those of the run to start from, though its weights have the same shapes.
+    """Check the settings of start values as far as possible before data is prepared.
+
+    A warning is logged if a setting of the model differs from the run to start from and the shapes
+    of the weights are the same.
 
     Raises:
         UsageError: the run to start from differs in the settings of the model, the tokenizer or the
@@ -47,41 +51,44 @@ def check_start_values(config: Config) -> None:
         return
     run = Run(config.train.start_from)
     try:
-        before = run.config
+        start_config = run.config
     except UserError as error:
         raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
     sections = []
-    if before.data.tokenizer != config.data.tokenizer:
+    if start_config.data.tokenizer != config.data.tokenizer:
         sections.append("data.tokenizer")
-    if before.data.vocab != config.data.vocab:
+    if start_config.data.vocab != config.data.vocab:
         sections.append("data.vocab")
     try:
         run.load_model(config.model)
     except UserError:
-        run.load_model(before.model)  # raises if the run is damaged
+        run.load_model(start_config.model)  # raises if the run is damaged
         sections.append("model")
     if sections:
         raise UsageError(
             f"train.start_from={run.path}: its {sections[0]} settings differ from this run's; copy "
             f"them from {run.config_path}"
         )
-    for key, (old, new) in before.model.changes_to(config.model).items():
+    for key, (old, new) in start_config.model.changes_to(config.model).items():
         if not key.startswith(("dropout.", "embedding.")):
             log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
 
 def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
-    """Set the start values of a new model, and of its average. Returns lines for the log.
+    """Set the start values of a new model and of its average. Return lines for the log.
 
     Raises:
-        UsageError: the run to start from has other vocabularies, or vectors of another size.
-        UserError: a run or a file is damaged, or a file has no token of the vocabulary.
+        UsageError: the vocabularies of the run to start from differ from those of the corpus, or
+            its source vectors differ in size.
+        UserError: a run or a file is damaged, or a file of word vectors has no token of the
+            vocabulary.
     """
     if config.train.start_from is not None:
         notes = _load_run(updater, Run(config.train.start_from), prepared)
     else:
         notes = _set_vectors(updater.model, config.model, prepared)
-        if isinstance(updater.model.output, TakesTable):  # t(target | source)
+        if isinstance(updater.model.output, TakesTable):
+            # The table holds t(target | source) of IBM Model 1.
             pairs = prepared.pairs("train")
             notes.append(
                 updater.model.output.set_table(
@@ -94,6 +101,8 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
 
 
 def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]:
+    """Load the weights of a run whose vocabularies are those of the corpus. Return lines for the
+    log."""
     vocabs = {
         "source": (run.source_vocab, prepared.source_vocab),
         "target": (run.target_vocab, prepared.target_vocab),
@@ -114,8 +123,8 @@ def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]
 
 @torch.no_grad()
 def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
-    """Put the vectors into the embeddings of a new model. Returns the coverage of each
-    vocabulary."""
+    """Copy word vectors into the embeddings of a new model. Return a line per vocabulary with the
+    share of its types that have vectors."""
     coverage = []
     for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab

@@ -1,4 +1,4 @@
-"""The files of a training run: write them at the start, take them up again, mark the end."""
+"""Write the files of a training run at its start, reopen them for a resume, and mark the end."""
 
 import logging
 import sys
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 def write_run(
     run: Run, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool
 ) -> None:
-    """Write the files of a new run, on the first rank."""
+    """Write the files of a new run. Only the first rank writes."""
     if not updater.group.is_first:
         return
     Run.create(run.path, overwrite=overwrite)
@@ -30,8 +30,8 @@ def write_run(
 
 
 def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
-    """Restore the saved state of a run. Take the run up again, unless it has reached its end:
-    `end_reason` of the state says so.
+    """Restore the saved state of a run, and reopen the run for training. If training has already
+    ended, the run is not reopened and `end_reason` of the state says why.
 
     Raises:
         UserError, UsageError: as `check_same_data` and `restore_training`.
@@ -53,7 +53,7 @@ def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Upd
 
 
 def mark_finished(run: Run, state: TrainState, updater: Updater) -> None:
-    """Record the end of training in the run, on the first rank."""
+    """Record the end of training in the run. Only the first rank writes."""
     if not updater.group.is_first:
         return
     end = {

@@ -1,5 +1,5 @@
-"""Learning rate, teacher forcing ratio and weights of objectives as functions of the update (0 =
-first)."""
+"""Schedules: learning rate, teacher forcing ratio and weights of objectives as functions of the
+update. The first update has index 0."""
 
 import math
 from typing import TypedDict
@@ -8,39 +8,47 @@ from seq2seq_attn.config import ScheduleConfig, TeacherForcingConfig, TrainConfi
 from seq2seq_attn.errors import UsageError
 
 FALLING = ("cosine", "trapezoid")
-"""schedules of the learning rate that are planned to the end of training"""
+"""learning rate schedules that fall until the planned end of training"""
 EXPONENTIAL_FLOOR = 0.01
-"""value of the paper's k^i at the end of our exponential schedule of the teacher forcing ratio"""
+"""Value of k^i, in the notation of Bengio et al. (2015), at the end of the exponential schedule of
+the teacher forcing ratio."""
 
 
 class UpdateSettings(TypedDict):
-    """The scheduled settings of an update, arguments of `Updater.apply_update`."""
+    """The scheduled settings of an update. The keys are arguments of `Updater.apply_update`."""
 
     learning_rate: float
     teacher_forcing_ratio: float
     objective_weights: dict[str, float]
-    """by name; 0 where an objective does not act"""
+    """weight of each objective by name; 0 outside the interval in which the objective is used"""
 
 
 class Schedules:
-    """The schedules of a training run. They hold no state: a resume gets the same values for the
-    same update."""
+    """The schedules of a training run. They have no state: the settings depend on the update alone,
+    so a resume uses the same values."""
 
     def __init__(self, config: TrainConfig, *, updates_per_epoch: int) -> None:
-        """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a
-        little. Raises UsageError: a schedule needs the end of training, which is not set, or an
-        objective starts after its end."""
+        """Check the schedules.
+
+        `updates_per_epoch` is the number of updates of the first epoch. With batches measured in
+        tokens, the number of later epochs may differ slightly.
+
+        Raises:
+            UsageError: a schedule or an objective depends on the end of training, which the
+                configuration does not set; or the start of an objective is not before its end.
+        """
         self._config = config
         self.updates_per_epoch = updates_per_epoch
         self.total_updates = config.max_updates
         if config.max_epochs is not None:
             num_updates = config.max_epochs * updates_per_epoch
             self.total_updates = min(num_updates, config.max_updates or num_updates)
-        self.settings(config.schedule.warmup_updates)  # raise now if a schedule needs the end
+        # The first update after the warm-up raises an error if the schedule lacks an end.
+        self.settings(config.schedule.warmup_updates)
         for name, objective in config.objectives.items():
-            is_part = objective.start > 0.0 or objective.end < 1.0
-            needs_end = is_part and self.total_updates is None
-            if objective.start >= objective.end or needs_end:
+            has_interval = objective.start > 0.0 or objective.end < 1.0
+            lacks_total = has_interval and self.total_updates is None
+            if objective.start >= objective.end or lacks_total:
                 raise UsageError(
                     f"train.objectives.{name}: start={objective.start} and end={objective.end} are "
                     "shares of the training run: expected a start before the end, and "
@@ -48,7 +56,13 @@ class Schedules:
                 )
 
     def settings(self, update: int, *, plateau_factor: float = 1.0) -> UpdateSettings:
-        """The settings of this update. `plateau_factor`: `TrainState.plateau_factor`."""
+        """Return the settings of an update.
+
+        Args:
+            update: index of the update; the first update has index 0.
+            plateau_factor: factor on the learning rate that the schedule `plateau` has reached
+                (`TrainState.plateau_factor`).
+        """
         factor = learning_rate_factor(
             update, self._config.schedule, total_updates=self.total_updates
         )
@@ -56,7 +70,8 @@ class Schedules:
         weights = {}
         for name, objective in self._config.objectives.items():
             has_begun = update >= objective.start * total
-            # The total is an estimate: with batches of tokens, epochs differ in their updates.
+            # `total` is an estimate, because epochs of token batches differ in their updates. So an
+            # objective whose end is 1 stays active after `total` updates.
             is_over = objective.end < 1.0 and update >= objective.end * total
             weights[name] = objective.weight if has_begun and not is_over else 0.0
         return {
@@ -66,7 +81,7 @@ class Schedules:
         }
 
     def late_objectives(self, num_updates: int) -> list[str]:
-        """Objectives that start after the first `num_updates` updates."""
+        """Return the names of objectives that start after the first `num_updates` updates."""
         last_update = max(0, num_updates - 1)
         late = []
         for name, objective in self._config.objectives.items():
@@ -75,8 +90,8 @@ class Schedules:
         return late
 
     def is_cut(self, num_updates: int) -> bool:
-        """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of
-        its updates."""
+        """Return whether training stops before a falling schedule has reached its end. This is the
+        case if `num_updates` is less than 0.9 of the planned updates."""
         falls = self._config.schedule.name in FALLING
         return falls and self.total_updates is not None and num_updates < 0.9 * self.total_updates
 
@@ -84,14 +99,25 @@ class Schedules:
 def learning_rate_factor(
     update: int, config: ScheduleConfig, *, total_updates: int | None
 ) -> float:
-    """The factor on the configured learning rate at this update.
+    """Return the factor on the configured learning rate at an update.
 
-    Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update)
-    (Vaswani et al. 2017, section 5.3); `cosine` falls to `final_ratio` at `total_updates`
-    (Loshchilov and Hutter 2017, without restarts); `trapezoid` stays at 1 until the last `cooldown`
-    of all updates, in which it falls linearly to `final_ratio` (Hägele et al. 2024); `constant` and
-    `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate). Raises
-    UsageError: `cosine` or `trapezoid` without a known end of training."""
+    The factor rises linearly to 1 during the first `warmup_updates` updates. Then it depends on the
+    schedule:
+
+    `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017, section 5.3).
+
+    `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without
+    restarts).
+
+    `trapezoid` stays at 1, and falls linearly to `final_ratio` in the last part of training, whose
+    share of all updates is `cooldown` (Hägele et al. 2024).
+
+    `constant` and `plateau` stay at 1. The factor by which `plateau` reacts to scores is
+    `TrainState.plateau_factor`.
+
+    Raises:
+        UsageError: the schedule is `cosine` or `trapezoid`, and the end of training is unknown.
+    """
     warmup = config.warmup_updates
     if update < warmup:
         return (update + 1) / warmup
@@ -115,11 +141,13 @@ def learning_rate_factor(
 
 
 def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
-    """Scheduled sampling: the probability in [0, 1] that a decoder step of this update sees the
-    reference token (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for Sequence
-    Prediction with Recurrent Neural Networks", section 2.4). Their exponential and inverse sigmoid
-    schedules approach 0 asymptotically, their linear one stops at a floor. Ours go from `start` to
-    `end` in `num_updates`, and stay there."""
+    """Return the probability in [0, 1] that a decoder step sees the reference token at an update.
+
+    This is scheduled sampling (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for
+    Sequence Prediction with Recurrent Neural Networks", section 2.4). In the paper, the exponential
+    and inverse sigmoid schedules approach 0 asymptotically, and the linear schedule stops at a
+    floor. Here, every schedule goes from `start` to `end` in `num_updates` updates and stays there.
+    """
     if update <= 0 or config.schedule == "constant":
         return config.start
     if update >= config.num_updates:
@@ -127,7 +155,7 @@ def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
     if config.schedule == "linear":
         share = 1.0 - update / config.num_updates
     elif config.schedule == "exponential":
-        # k^i, with k such that it ends at the floor; scaled to end at 0
+        # k is chosen so that k^i ends at the floor. Then the values are scaled to end at 0.
         power: float = EXPONENTIAL_FLOOR ** (update / config.num_updates)
         share = (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
     else:
@@ -136,9 +164,13 @@ def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
 
 
 def _inverse_sigmoid(update: int, num_updates: int) -> float:
-    """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from
-    1 to 0."""
-    low = 1.0  # k ln k grows from 0 past num_updates / 2 between low and k
+    """Return k / (k + exp(i / k)) at update i, scaled to go from 1 to 0.
+
+    The constant k is chosen so that the midpoint lies halfway: k ln k = num_updates / 2. The
+    equation is solved for k by bisection.
+    """
+    # k ln k is 0 at 1, grows with k, and exceeds num_updates / 2 at num_updates + 2.
+    low = 1.0
     k = num_updates + 2.0
     for _ in range(100):
         middle = (low + k) / 2

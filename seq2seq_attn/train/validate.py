@@ -1,4 +1,4 @@
-"""Validation: teacher-forced perplexity, and BLEU (or the configured metric) of free-running
+"""Validation: perplexity with teacher forcing, and BLEU (or the configured metric) of
 translations."""
 
 import logging
@@ -28,11 +28,11 @@ from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
 _NUM_LINES_AT_ONCE = 512
-"""lines translated between checks for a stop request"""
+"""number of lines that are translated between two checks for a stop request"""
 
 
 Hypothesis = tuple[str, bool]
-"""a translation, and whether the length limit cut it"""
+"""a translation, and whether the length limit ended it"""
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Sample:
     """None for a model without attention over source positions"""
 
     def texts(self) -> dict[str, str]:
-        """The three texts by name."""
+        """Return the three texts by name."""
         return {"source": self.source, "reference": self.reference, "hypothesis": self.hypothesis}
 
 
@@ -57,15 +57,15 @@ class Validation:
     """The results of a validation."""
 
     scores: dict[str, float]
-    """`perplexity`, `bleu` and the configured metric; of a language model `perplexity` alone.
-    Perplexity is exp of the mean negative log-likelihood per target token, EOS included, without
-    label smoothing."""
+    """Scores by name: `perplexity`, `bleu` and the configured metric; for a language model, only
+    `perplexity`. Perplexity is exp of the mean negative log-likelihood per target token, EOS
+    included, without label smoothing."""
     signature: str
-    """signature of BLEU"""
+    """signature of BLEU; empty for a language model"""
     num_pairs: int
     """number of pairs that BLEU is computed on"""
     num_cut: int
-    """number of hypotheses that the length limit cut"""
+    """number of hypotheses that the length limit ended"""
     samples: list[Sample]
 
 
@@ -75,9 +75,13 @@ class Validator:
     def __init__(
         self, prepared: PreparedCorpus, config: Config, updater: Updater, stop: StopRequest
     ) -> None:
-        """`stop` is looked at between batches;
-        once it is set, the validation ends early on all ranks. Raises UserError: no pairs, or a
-        search that cannot translate."""
+        """Build the measures, and check that the configured search can translate.
+
+        `stop` is checked between batches. Once it is set, the validation ends early on all ranks.
+
+        Raises:
+            UserError: the validation split is empty, or the search cannot translate.
+        """
         self._config = config
         self._updater = updater
         self._stop = stop
@@ -89,7 +93,7 @@ class Validator:
             )
         sources, references = prepared.text(SPLIT)
         limit = config.train.validation.num_pairs
-        is_language_model = not config.data.layout.columns  # there is nothing to translate
+        is_language_model = not config.data.layout.columns  # it has no sources to translate
         self._sources = [] if is_language_model else sources[:limit]
         self._references = references[:limit]
         self._bleu, self._metric = _build_measures(config, self._references)
@@ -104,20 +108,27 @@ class Validator:
         )
         num_threads = torch.get_num_threads()
         if self._sources:
-            # This raises an error if the search cannot translate, and loads the scorers' runs.
+            # Translating nothing loads the runs of the scorers, and raises an error if the search
+            # cannot translate.
             self._build_translator(updater.model).translate([])
-        if torch.get_num_threads() != num_threads:  # `load` chose the number for a smaller model
+        # `load` chooses the number of threads for the model of a scorer, which may be smaller.
+        if torch.get_num_threads() != num_threads:
             set_threads(num_threads)
 
     def validate(self) -> Validation | None:
-        """Perplexity and BLEU of the updater's model, which is set to evaluation mode; None if a
-        rank was asked to stop. Random number generators do not change. Each rank takes a share of
-        the sentences; all return the same, except that the samples are the first rank's. Raises
-        UserError: memory runs out; the message names the setting to lower."""
+        """Compute perplexity and BLEU of the model of the updater, and set the model to evaluation
+        mode. Return None if a rank was asked to stop.
+
+        Each rank takes a share of the sentences, and all ranks return the same scores. Only the
+        first rank translates samples. The states of random number generators do not change.
+
+        Raises:
+            UserError: memory runs out; the message names the setting to lower.
+        """
         size = self._config.search.batch_size
         setting = f"search.batch_size={size} (in a validation)"
         with explain_memory_error(setting, f"try --set search.batch_size={max(1, size // 2)}"):
-            model = self._updater.model.eval()  # an update begins with training mode
+            model = self._updater.model.eval()  # the next update sets training mode again
             translator = self._build_translator(model)
             nll = self._nll(model)
             hypotheses = self._translate(translator)
@@ -131,14 +142,14 @@ class Validator:
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:
-        """The negative log-likelihood of this rank's share, in nats, summed over target tokens with
-        EOS."""
+        """Return the negative log-likelihood of this rank's share of the pairs, in nats, summed
+        over target tokens and EOS."""
         nll_sum = 0.0
         size = self._config.search.batch_size
         batches = self._updater.group.share(ordered_batches(self._pairs.target_lengths, size=size))
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
-        # Pairs of any length are scored whole; a batch takes no more memory than search.batch_size
-        # pairs of max_length.
+        # Long pairs are not shortened. Batches with long pairs are split, so that a batch takes no
+        # more memory than search.batch_size pairs of max_length.
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             if self._stop.is_set:
                 break
@@ -148,7 +159,7 @@ class Validator:
         return nll_sum
 
     def _translate(self, translator: Translator) -> list[Hypothesis]:
-        """The translations of this rank's share."""
+        """Translate this rank's share of the source sentences."""
         sources = self._updater.group.share(self._sources)
         hypotheses: list[Hypothesis] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
@@ -160,8 +171,8 @@ class Validator:
         return hypotheses
 
     def _samples(self, translator: Translator) -> list[Sample]:
-        """Sample translations with attention, always of the same sentences, spread over the
-        split."""
+        """Translate sample sentences, with attention. The same sentences are used in every
+        validation; they are spread evenly over the split."""
         num_lines = len(self._sources)
         num_samples = min(self._config.train.validation.num_samples, num_lines)
         indices = [number * num_lines // num_samples for number in range(num_samples)]
@@ -180,7 +191,7 @@ class Validator:
     def _scores(
         self, shares: Sequence[tuple[float, list[Hypothesis]]], samples: list[Sample]
     ) -> Validation:
-        """The scores from the negative log-likelihoods and hypotheses of all ranks."""
+        """Compute the scores from the negative log-likelihood and the hypotheses of each rank."""
         num_tokens = int(self._pairs.target_lengths.sum()) + len(self._pairs)
         mean = sum(nll for nll, _ in shares) / num_tokens
         perplexity = math.exp(mean) if mean < 700 else math.inf
@@ -197,7 +208,8 @@ class Validator:
 
 
 def _build_measures(config: Config, references: list[str]) -> tuple[Measure, Measure | None]:
-    """The measure of BLEU, and that of the configured metric if it is another metric."""
+    """Return the measure of BLEU, and the measure of the configured metric. The latter is None if
+    the configured metric is BLEU or perplexity."""
     metric = config.train.validation.metric
     is_lowercase = config.data.tokenizer.lowercase
     target = config.data.target_language

@@ -3,19 +3,21 @@
 
     L = - tr(A_xy A_yx) = - sum_t sum_s a_ts a'_st
 
-a_ts is the weight of source position s at target position t in the first model, a'_st that of
-target position t at source position s in the second (alpha in the paper). Both have EOS as a
-position. An update minimizes L_xy + w L + L_yx, where w is the weight (gamma in the paper). Unlike
-the paper, each loss is a mean: L_xy and L over target tokens, L_yx over source tokens. L is between
--1 and 0.
+In the first model, a_ts is the attention weight of source position s at target position t. In the
+second model, a'_st is the attention weight of target position t at source position s. (The paper
+writes alpha for both.) EOS is a position in both models. An update minimizes L_xy + w L + L_yx,
+where w is the weight of the objective (gamma in the paper). Unlike in the paper, each loss is a
+mean: L_xy and L are means over target tokens, L_yx is a mean over source tokens. L is between -1
+and 0.
 
-The second model has the same settings and its own weights; `train/loss.py` says where it is saved.
-It is always trained with the reference tokens. Its dropout does not disturb that of the first: with
-a weight of 0 both are trained as they would be alone. An update takes twice the time.
+The second model has the same settings as the first model and its own parameters;
+`train/reverse.py` says where it is saved. It is always trained with the reference tokens. Its
+dropout draws from a separate copy of the random number generator. So with an objective weight of 0,
+both models are trained as they would be alone. An update takes twice the time.
 
-From the first update on, the bonus makes the weights sharp before they align, and BLEU falls. So
-the overlay starts it halfway through training; the authors' code can also start from two trained
-models.
+A bonus from the first update on makes the attention weights sharp before they align, and BLEU
+falls. So the overlay starts the bonus halfway through training. The authors' code can also start
+from two trained models.
 """
 
 from torch import Tensor
@@ -25,7 +27,7 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 
 
 class Agreement(Objective):
-    """Minus the trace of the product of both directions' weights."""
+    """The negative trace of the product of the attention weights of both directions."""
 
     requires = ("source_attention",)
     needs_reverse = True

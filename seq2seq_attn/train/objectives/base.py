@@ -1,13 +1,16 @@
-"""The contract of training objectives: extra loss terms, computed from all decoder steps of a
-batch. They have no parameters of their own.
+"""The contract of training objectives.
 
-A variant is a file of this folder with one final class, whose constructor takes its options. The
-configuration names it in `train.objectives`, with its weight and its options. An update minimizes
+An objective is an extra loss term, computed from all decoder steps of a batch. It has no parameters
+of its own.
+
+A variant is a file of this folder with one final class, whose constructor takes the options of the
+objective. The configuration names the objective in `train.objectives`, with its weight and its
+options. An update minimizes
 
     loss / target tokens + sum over objectives of  weight * sum of terms / sum of counts
 
-where the sums run over all micro-batches and ranks, so that accumulation and several processes
-change nothing.
+where the sums of terms and of counts run over all micro-batches and ranks. So the result does not
+depend on the number of micro-batches or processes.
 
 Shapes: B sentence pairs, T target positions, S source positions, L links.
 """
@@ -22,36 +25,40 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Objective(ABC):
-    """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
+    """An extra loss. It ignores padding. The term of a batch is a sum over the rows of the batch.
 
-    A model or data that lacks one of `requires` is refused before data is prepared:
-    `source_attention` for weights over source positions, `drawn_positions` for a `Draw` as
-    `DecoderOutputs.extra`, `links` for `Batch.links_L3`.
+    `requires` names properties of the model or the data that the objective needs. A configuration
+    that lacks one is rejected before data is prepared. The names are `source_attention` (attention
+    weights over source positions), `drawn_positions` (`DecoderOutputs.extra` is a `Draw`) and
+    `links` (`Batch.links_L3` is not None).
     """
 
     requires: tuple[str, ...] = ()
     needs_reverse: bool = False
-    """whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other direction is then
-    trained beside the first (`train/loss.py`), and an update minimizes its loss too, as a mean over
-    source tokens"""
+    """Whether the objective reads `DecoderOutputs.reverse_weights_SBT`. If so, a model of the other
+    direction is trained beside the first model (`train/reverse.py`), and an update also minimizes
+    the mean loss of that model per source token."""
 
     def count(self, batch: Batch) -> int:
-        """The number of terms of a batch, by which the sum is divided: one per target token, unless
-        a variant says otherwise. Called before the forward pass, with the batch on the CPU, as an
-        update must know it for all its micro-batches before the first backward pass."""
+        """Return the number of terms of a batch, by which the sum of terms is divided. By default,
+        this is the number of target tokens. The method is called before the forward pass, with the
+        batch on the CPU, because an update needs the counts of all its micro-batches before the
+        first backward pass."""
         return batch.num_tokens
 
     @abstractmethod
     def term(self, outputs: DecoderOutputs) -> Tensor:
-        """0-d, the sum over the batch, with its graph, in float32 or wider."""
+        """Return the sum of terms over the batch: a 0-d tensor with its graph, in float32 or
+        wider."""
 
 
 def is_target_BT(batch: Batch) -> Tensor:
-    """Bool, True = a target token or EOS."""
+    """Return a bool mask that is True for target tokens and EOS."""
     return batch.tgt_out_BT != PAD
 
 
 def target_weights(outputs: DecoderOutputs) -> Tensor:
-    """`weights_BTS` of all steps, 0 where there is no target token."""
+    """Return the attention weights of all steps as `weights_BTS`, with 0 at positions without a
+    target token."""
     weights_BTS = outputs.weights_TBS.transpose(0, 1)
     return weights_BTS.masked_fill(~is_target_BT(outputs.batch).unsqueeze(2), 0.0)

@@ -3,12 +3,12 @@ Manning 2017, section 2.3, equation 12).
 
     L = sum_t sum_s min(a_ts, c_ts)        c_ts = sum_{t' < t} a_{t's}
 
-a_ts is the weight of source position s at target position t (a_i^t in the paper), c_ts its coverage
-so far. The mean is over target tokens.
+a_ts is the attention weight of source position s at target position t (a_i^t in the paper). c_ts is
+the coverage of source position s before target position t. The mean is over target tokens.
 
-The paper adds this loss to a trained model only. Used from the first update on, it does harm:
-attention to a new position costs nothing, right or wrong. So the overlay starts it halfway through
-training.
+The paper adds this loss only to a trained model. From the first update on, the loss is harmful,
+because attention to a new position costs nothing, whether the position is right or wrong. So the
+overlay starts the loss halfway through training.
 """
 
 import torch
@@ -19,7 +19,8 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 
 
 class Coverage(Objective):
-    """The overlap of each step's weights with all weights before it."""
+    """The overlap of the attention weights of each step with the sum of the weights of earlier
+    steps."""
 
     requires = ("source_attention",)
 

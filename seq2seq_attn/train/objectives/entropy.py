@@ -1,13 +1,13 @@
 """Entropy penalty: penalize attention that is spread over many source positions (entropy
-minimization, Grandvalet and Bengio 2005, here of the weights instead of the predictions).
+minimization, Grandvalet and Bengio 2005, applied to attention weights instead of predictions).
 
     L = - sum_t sum_s a_ts log a_ts
 
-a_ts is the weight of source position s at target position t. In nats; the mean is over target
-tokens.
+a_ts is the attention weight of source position s at target position t. L is in nats, and the mean
+is over target tokens.
 
-In our measurements (docs/mechanisms.md) the weights become sharper, but point to wrong words more
-often.
+In our measurements (docs/mechanisms.md) the attention weights become sharper, but point to wrong
+words more often.
 """
 
 from torch import Tensor
@@ -17,7 +17,7 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 
 
 class Entropy(Objective):
-    """The entropy of each target token's weights."""
+    """The entropy of the attention weights of each target token."""
 
     requires = ("source_attention",)
 

@@ -4,12 +4,12 @@ fertility per word instead).
 
     L = sum_s (phi - sum_t a_ts)^2
 
-a_ts is the weight of source position s at target position t (alpha in the papers), phi the wanted
-number of target tokens per source token (Xu et al. write tau, and take 1). The mean is over source
+a_ts is the attention weight of source position s at target position t (alpha in the papers). phi is
+the desired number of target tokens per source token (tau = 1 in Xu et al.). The mean is over source
 positions, EOS included.
 
-In our measurements (docs/mechanisms.md) almost no source word is dropped or repeated, and weights
-are flatter.
+In our measurements (docs/mechanisms.md) almost no source word is dropped or repeated, and attention
+weights are flatter.
 """
 
 from torch import Tensor
@@ -21,7 +21,8 @@ from seq2seq_attn.train.objectives.base import Objective, is_target_BT, target_w
 
 
 class Fertility(Objective):
-    """The squared distance of a source position's total weight from its fertility.
+    """The squared difference between the total attention weight of a source position and its
+    fertility.
 
     Args:
         fertility: phi, target tokens per source token.
@@ -33,7 +34,7 @@ class Fertility(Objective):
         self._fertility = fertility
 
     def count(self, batch: Batch) -> int:
-        """Source positions, EOS included."""
+        """Return the number of source positions, EOS included."""
         return int(_is_source_BS(batch).sum())
 
     def term(self, outputs: DecoderOutputs) -> Tensor:
@@ -43,5 +44,6 @@ class Fertility(Objective):
 
 
 def _is_source_BS(batch: Batch) -> Tensor:
-    """Bool, True = a source token or EOS, of a row that has a target."""
+    """Return a bool mask that is True for source tokens and EOS. Rows without a target are False:
+    such rows only pad the batch."""
     return batch.source.mask_BS & is_target_BT(batch).any(dim=1, keepdim=True)

@@ -1,18 +1,18 @@
-"""Guided attention: the weights learn from word alignments ("supervised attention" in Mi, Wang,
-Ittycheriah 2016, and in Liu et al. 2016; "guided alignment training" in Chen et al. 2016, whose
-cross-entropy this is).
+"""Guided attention: train the attention weights on word alignments, with the cross-entropy of Chen
+et al. 2016 ("guided alignment training"). Mi, Wang, Ittycheriah 2016 and Liu et al. 2016 call it
+"supervised attention".
 
     L = - sum_t sum_s a*_ts log a_ts        a*_ts = 1 / |links of t| for each link (s, t)
 
-a_ts is the weight of source position s at target position t (alpha in the papers), a* the
-alignment, normalized for each target position. Positions without a link, EOS among them, are left
-to the model. The mean is over linked target positions.
+a_ts is the attention weight of source position s at target position t (alpha in the papers). a* is
+the alignment, normalized for each target position. Target positions without a link, such as EOS,
+have no loss. The mean is over linked target positions.
 
-A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights are exactly 0 with
-`sparsemax` and `entmax15`, outside the window of `local`, and with `hard` (`straight_through`) at
-all positions but the drawn one.
+An attention weight below 1e-30 has no gradient, so a link to such a position has no effect. Weights
+are exactly 0 at many positions with `sparsemax` and `entmax15`, outside the window of `local`, and
+with `hard` (`straight_through`) at all positions except the drawn position.
 
-In our measurements (docs/mechanisms.md) the weights align better, and BLEU is lower.
+In our measurements (docs/mechanisms.md) the attention weights align better, and BLEU is lower.
 """
 
 import torch
@@ -23,21 +23,22 @@ from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective
 
 SMALLEST = 1e-30
-"""lower bound on a weight in the logarithm, so that loss and gradient stay finite in float32"""
+"""lower bound on an attention weight in the logarithm, so that loss and gradient stay finite in
+float32"""
 
 
 class Guided(Objective):
-    """The cross-entropy between links and weights."""
+    """The cross-entropy between links and attention weights."""
 
     requires = ("source_attention", "links")
 
     def count(self, batch: Batch) -> int:
-        """Target positions with a link."""
+        """Return the number of target positions that have a link."""
         return len(torch.unique(_target_positions(batch)))
 
     def term(self, outputs: DecoderOutputs) -> Tensor:
         batch = outputs.batch
-        assert batch.links_L3 is not None  # a configuration without links is refused
+        assert batch.links_L3 is not None  # a configuration without links is rejected
         row_L, source_L, target_L = batch.links_L3.unbind(1)
         positions_L = _target_positions(batch)
         num_links_L = torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]
@@ -46,7 +47,7 @@ class Guided(Objective):
 
 
 def _target_positions(batch: Batch) -> Tensor:
-    """For each link, its target position in a flattened [B, T]."""
-    assert batch.links_L3 is not None  # a configuration without links is refused
+    """Return the target position of each link, as an index into a flattened [B, T]."""
+    assert batch.links_L3 is not None  # a configuration without links is rejected
     row_L, _, target_L = batch.links_L3.unbind(1)
     return row_L * batch.tgt_out_BT.shape[1] + target_L

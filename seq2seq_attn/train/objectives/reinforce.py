@@ -4,16 +4,21 @@
     L = sum_t [ - A_t log alpha_t(j_t) - lambda_e H(alpha_t) + (R_t / n_t - b_t)^2 ]
     R_t = sum_{t' >= t} log p(y_t')      A_t = R_t - n_t b_t, constant
 
-n_t is the number of target tokens from t on, EOS included.
+    n_t         number of target tokens from t on, EOS included
+    j_t         source position drawn at step t (s~ in the paper)
+    alpha_t     attention weights from which j_t was drawn
+    H           entropy
+    b_t         baseline of the attention; the last term of L trains the baseline
+    R_t         reward
+    A_t         advantage, which has no gradient
+    lambda_e    option `entropy`
 
-j_t is the position drawn at step t (s~ in the paper), alpha_t the weights that it was drawn from,
-b_t the attention's baseline. A_t is the advantage. The paper's reward is that of the whole
-sentence; tokens before t do not depend on j_t, so they add nothing but noise. Its lambda_r is the
-weight of the objective, which also weighs the two other terms. The last term teaches the baseline.
-lambda_e is `entropy`. The mean is over target tokens.
+The paper rewards a position with the log-probability of the whole sentence. Tokens before t do not
+depend on j_t and would only add noise, so R_t leaves them out. The weight of the objective is the
+paper's lambda_r; it also applies to the two other terms. The mean is over target tokens.
 
-In our measurements (docs/mechanisms.md) sampled positions learn slowly: after ten epochs nearly all
-still point to wrong words.
+In our measurements (docs/mechanisms.md) training with sampled positions is slow: after ten epochs
+nearly all positions still point to wrong words.
 """
 
 from torch import Tensor
@@ -26,10 +31,12 @@ from seq2seq_attn.train.objectives.entropy import Entropy
 
 
 class Reinforce(Objective):
-    """The policy gradient of the drawn positions, their entropy, and the error of the baseline.
+    """The policy gradient of the drawn positions, minus their entropy, plus the error of the
+    baseline.
 
     Args:
-        entropy: lambda_e, which keeps the weights from settling too early.
+        entropy: lambda_e, the weight of the entropy; it keeps the attention weights from becoming
+            sharp too early.
     """
 
     requires = ("drawn_positions",)
@@ -53,5 +60,5 @@ class Reinforce(Objective):
 
 
 def _from_here_on(values_TB: Tensor) -> Tensor:
-    """The sum over this and all later steps."""
+    """Return, for each step, the sum over this step and all later steps."""
     return values_TB.flip(0).cumsum(dim=0).flip(0)
