@@ -1,4 +1,4 @@
-"""Refuse settings that cannot be trained, before data is prepared. The model is built on the meta
+"""Reject settings that cannot be trained, before data is prepared. The model is built on the meta
 device, without weights."""
 
 import logging
@@ -20,17 +20,19 @@ from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000
-"""without word embeddings; with gradients and Adam's two averages that is 32 GB"""
+"""Maximum number of parameters without word embeddings. With gradients and the two averages of
+Adam, these parameters take 32 GB."""
 
 log = logging.getLogger(__name__)
 
 
 def check_config(config: Config) -> None:
-    """Check the settings against each other and the machine. Settings without effect pass.
+    """Check that the settings fit together and fit the machine. Settings without effect are
+    accepted.
 
     Raises:
-        UsageError: a variant or language is unknown, sizes do not fit together, a device does not
-            exist, and the like.
+        UsageError: for example, a variant or language is unknown, sizes do not fit together, or a
+            device does not exist.
     """
     model = _build_on_meta(config)
     _check_objectives(config, model)
@@ -43,8 +45,8 @@ def check_config(config: Config) -> None:
 
 
 def _build_on_meta(config: Config) -> Seq2Seq:
-    """The model, with vocabularies of special tokens alone: their true sizes are known with the
-    data."""
+    """Build the model on the meta device. Its vocabularies have only special tokens, because the
+    true sizes are unknown before data is prepared."""
     layout = config.data.layout
     model = model_without_weights(
         config.model,
@@ -62,6 +64,7 @@ def _build_on_meta(config: Config) -> Seq2Seq:
 
 
 def _check_objectives(config: Config, model: Seq2Seq) -> None:
+    """Check the objectives, and that one of them trains attention that draws positions."""
     trains_draws = False
     for name, objective in build_objectives(config, model).items():
         if objective.needs_reverse:
@@ -78,6 +81,7 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
 
 
 def _check_search(config: Config) -> None:
+    """Check the search, its scorers, and the metric of a language model."""
     _, search = find_search(config.search)
     for name in search.scorers:
         find_build(SCORER, name)
@@ -90,8 +94,9 @@ def _check_search(config: Config) -> None:
 
 
 def _check_data(config: Config) -> None:
+    """Check the settings of the corpus, and load spaCy tokenizers."""
     data = config.data
-    split_names(data)  # raises if the corpus lacks a setting
+    split_names(data)  # raises an error if the corpus needs a setting that is missing
     links_file(data)
     find_extra(data)
     if data.tokenizer.name != "spacy":

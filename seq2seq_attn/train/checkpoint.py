@@ -1,9 +1,9 @@
-"""Checkpoints: everything that an exact resume needs, in `last/state.safetensors` of a run.
+"""Checkpoints: the state that an exact resume needs, in `last/state.safetensors` of a run.
 
-Its tensors are the weights, their average, the optimizer's moments and the random number
-generators; the values in its header are the counters (`TrainState`), the scaler, and the
-circumstances of training. The best model, which is for translating, is a separate file
-(`model.safetensors` of the run directory).
+Its tensors are the weights, their average, the moments of the optimizer and the states of the
+random number generators. The header of the file holds the counters (`TrainState`), the state of the
+loss scaler, and settings of the session that affect results. The best model, which is used for
+translation, is in a separate file (`model.safetensors` of the run directory).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Window:
-    """Sums over the applied updates since the last line of the log."""
+    """Sums over the applied updates since the last logged `train` line."""
 
     num_updates: int = 0
     num_tokens: int = 0
@@ -41,10 +41,10 @@ class Window:
     gradient_norm_sum: float = 0.0
     seconds: float = 0.0
     terms: dict[str, list[float]] = field(default_factory=dict)
-    """for each objective, the sum of its terms and their count"""
+    """the sum of terms and the count of each objective, by name"""
 
     def add(self, result: UpdateResult) -> None:
-        """Add an applied update."""
+        """Add the sums of an applied update."""
         self.num_updates += 1
         self.num_tokens += result.num_tokens
         self.loss_sum += result.loss_sum
@@ -56,7 +56,7 @@ class Window:
             sums[1] += count
 
     def mean_terms(self) -> dict[str, float]:
-        """The mean term of each objective; NaN where there was none."""
+        """Return the mean term of each objective. It is NaN if the count is zero."""
         means = {}
         for name, (total, count) in self.terms.items():
             means[name] = total / count if count else math.nan
@@ -65,20 +65,20 @@ class Window:
 
 @dataclass
 class TrainState:
-    """Training progress as plain numbers, saved as JSON."""
+    """The progress of training as plain numbers, which are saved as JSON."""
 
     update: int = 0
-    """applied updates"""
+    """number of applied updates"""
     epoch: int = 0
-    """complete epochs"""
+    """number of complete epochs"""
     batches_done: int = 0
-    """complete micro-batches of the current epoch"""
+    """number of complete micro-batches of the current epoch"""
     num_tokens: int = 0
-    """target tokens trained on, with EOS"""
+    """number of target tokens of the applied updates, EOS included"""
     elapsed_s: float = 0.0
     """training time, including validations and earlier sessions"""
     num_bad: int = 0
-    """updates skipped for a non-finite loss or gradient"""
+    """number of updates that were skipped because the loss or a gradient was not finite"""
     num_bad_in_row: int = 0
     validated_at: int = 0
     """the update of the last validation"""
@@ -86,23 +86,23 @@ class TrainState:
     """the update of the last saved state; None before the first"""
     best_score: float | None = None
     best_rank: list[float] | None = None
-    """the key by which validations are compared; higher is better"""
+    """the values by which validations are compared; a larger list is better"""
     best_update: int | None = None
     best_num_cut: int = 0
-    """hypotheses cut at the length limit in the best validation"""
+    """number of hypotheses that the length limit ended, in the best validation"""
     num_without_better: int = 0
-    """validations since the best one"""
+    """number of validations since the best validation"""
     plateau_factor: float = 1.0
-    """the factor on the learning rate of the schedule `plateau`"""
+    """factor on the learning rate that the schedule `plateau` has reached"""
     end_reason: str | None = None
-    """why training ended; None if it has not"""
+    """the reason why training ended; None before the end"""
     metrics_position: int = 0
-    """the length of `metrics.jsonl` that belongs to this state, in bytes"""
+    """length of `metrics.jsonl` in bytes when this state was saved"""
     window: Window = field(default_factory=Window)
 
     def record_update(self, result: UpdateResult, batches: UpdateBatches) -> None:
-        """Record an update, applied or skipped, and the end of the epoch if these are its last
-        batches."""
+        """Record an update that was applied or skipped. If its batches are the last of the epoch,
+        record the end of the epoch."""
         self.batches_done += len(batches.indices)
         if batches.ends_epoch:
             self.epoch += 1
@@ -117,9 +117,10 @@ class TrainState:
             self.window.add(result)
 
     def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
-        """Record a validation and return whether it is the best so far by the configured metric.
-        Perplexity breaks ties of other metrics (BLEU is 0 early on). The schedule `plateau` lowers
-        the learning rate after each `patience + 1` validations in a row that are not the best."""
+        """Record a validation. Return whether it is the best so far by the configured metric; equal
+        scores are compared by perplexity, because BLEU is 0 early in training. The schedule
+        `plateau` lowers the learning rate after each series of `patience + 1` validations that are
+        not the best."""
         self.validated_at = self.update
         metric = config.validation.metric
         score = validation.scores[metric]
@@ -139,8 +140,8 @@ class TrainState:
         return False
 
     def is_validation_due(self, config: TrainConfig) -> bool:
-        """Whether a validation after this update is due and has not been made. (A resume may start
-        with a validation.)"""
+        """Return whether a validation is due after this update and has not been made. (A resume may
+        start with a validation.)"""
         if self.update == self.validated_at:
             return False
         every_updates = config.validation.every_updates
@@ -149,13 +150,14 @@ class TrainState:
         return self.update % every_updates == 0
 
     def is_save_due(self, config: TrainConfig) -> bool:
-        """Whether this is a new run, or the update is one to save after that has not been saved."""
+        """Return whether the state must be saved now: the run is new, or `checkpoint_every_updates`
+        divides the update and this update has not been saved."""
         if self.saved_at is None:
             return True
         return self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
 
     def stop_reason(self, config: TrainConfig) -> str | None:
-        """The reason to stop training, or None."""
+        """Return the reason to stop training, or None if training continues."""
         if config.max_updates is not None and self.update >= config.max_updates:
             return f"train.max_updates={config.max_updates} reached"
         if config.max_epochs is not None and self.epoch >= config.max_epochs:
@@ -172,8 +174,12 @@ class TrainState:
 
 
 def save_training(run: Run, updater: Updater, state: TrainState) -> None:
-    """Save everything, with the random number generators of all ranks. All ranks call this; the
-    first one writes. Raises UserError: a weight or moment is not finite; the former state stays."""
+    """Save the training state, with the random number generators of all ranks. All ranks call this
+    function; only the first rank writes.
+
+    Raises:
+        UserError: a weight or a moment is not finite. The previous state is kept.
+    """
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
     if group.is_first:
@@ -186,9 +192,12 @@ def save_training(run: Run, updater: Updater, state: TrainState) -> None:
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
-    """Restore models, optimizer and random number generators, and return the counters. Warn if
-    results will differ from those of the session that saved the state. Raises UserError: the state
-    belongs to another model, or to another version of the package."""
+    """Restore models, optimizer and random number generators, and return the counters. Log a
+    warning if results will differ from the results of the session that saved the state.
+
+    Raises:
+        UserError: the state belongs to another model, or to another version of the package.
+    """
     tensors = saved.tensors
     values = saved.values
     effects = {
@@ -222,7 +231,7 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
 
 
 def _circumstances(updater: Updater) -> dict[str, Any]:
-    """Settings of a session on which the last bits of results depend."""
+    """Return the settings of a session that affect the last bits of its results."""
     return {
         "num_threads": torch.get_num_threads(),
         "precision": updater.precision,
@@ -231,7 +240,8 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
 
 
 def _weights(updater: Updater) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a tied parameter once."""
+    """Return the parameters and buffers of the trained models, and the average of the weights, by
+    name. A parameter that is shared appears once."""
     weights: dict[str, Tensor] = {}
     trained = updater.trained
     for name, tensor in (*trained.named_parameters(), *trained.named_buffers()):
@@ -243,7 +253,8 @@ def _weights(updater: Updater) -> dict[str, Tensor]:
 
 
 def training_tensors(updater: Updater) -> dict[str, Tensor]:
-    """Weights, their average, and the optimizer's moments and step counts by parameter index."""
+    """Return the weights, their average, and the moments and step counts of the optimizer by
+    parameter index."""
     tensors = _weights(updater)
     for number, state in updater.optimizer.state_dict()["state"].items():
         for key, value in state.items():
@@ -253,8 +264,8 @@ def training_tensors(updater: Updater) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
-    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
-    Raises KeyError or RuntimeError: the tensors belong to another model."""
+    """Load the tensors that `training_tensors` returned. Settings of the optimizer are those of the
+    configuration. Raises KeyError or RuntimeError: the tensors belong to another model."""
     for name, tensor in _weights(updater).items():
         tensor.copy_(tensors[name])
     moments: dict[int, dict[str, Tensor]] = {}
@@ -267,8 +278,8 @@ def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
 
 
 def rng_state(device: torch.device, rank: int) -> dict[str, Tensor]:
-    """The states of torch's random number generators, from which all training draws on this
-    rank."""
+    """Return the states of torch's random number generators. Training on this rank draws all random
+    numbers from them."""
     tensors = {f"rng/{rank}/torch": torch.get_rng_state()}
     if device.type == "cuda":
         tensors[f"rng/{rank}/cuda"] = torch.cuda.get_rng_state(device)
@@ -276,7 +287,8 @@ def rng_state(device: torch.device, rank: int) -> dict[str, Tensor]:
 
 
 def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int) -> None:
-    """Restore the generators of a rank (the GPU's only if the state has one)."""
+    """Restore the random number generators of a rank. The generator of the GPU is restored only if
+    the state has one."""
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
     cuda = f"rng/{rank}/cuda"
     if device.type == "cuda" and cuda in tensors:

@@ -1,10 +1,10 @@
-"""Data-parallel training in several processes, which `torchrun` starts. With one process, nothing
-is exchanged.
+"""Data-parallel training in several processes, which `torchrun` starts. A single process exchanges
+no data.
 
-Every process ("rank") has the whole model and a share of each batch's pairs. Gradients are sums
-over target tokens, divided by the number of tokens of all ranks, so an update without dropout
-equals that of a single process with the whole batch. The ranks share a prepared corpus and a run
-directory, to which only the first rank writes.
+Every process ("rank") has the whole model and a share of the pairs of each batch. Gradients are
+sums over target tokens, divided by the number of target tokens of all ranks. So an update without
+dropout equals the update of a single process with the whole batch. The ranks share a prepared
+corpus and a run directory. Only the first rank writes to the run directory.
 """
 
 import logging
@@ -24,7 +24,8 @@ from seq2seq_attn.runtime.device import resolve_device
 
 T = TypeVar("T")
 TIMEOUT = timedelta(hours=12)
-"""long, because the first rank may prepare a large corpus while the others wait"""
+"""The timeout is long, because the first rank may prepare a large corpus while the other ranks
+wait."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,20 @@ class Group:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the rank that writes files and messages."""
+        """Whether this rank is the first rank, which writes files and messages."""
         return self.rank == 0
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether `torchrun` is gone and can no longer stop the ranks."""
+        """Whether the process `torchrun` has ended, so that it can no longer stop the ranks."""
         return self.launcher is not None and os.getppid() != self.launcher
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
-        """This rank's share: every `size`-th item."""
+        """Return this rank's share of the items: every `size`-th item."""
         return items[self.rank :: self.size]
 
     def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
-        """Interleave the ranks' shares, the inverse of `share`."""
+        """Merge the shares of all ranks in the original order. This is the inverse of `share`."""
         interleaved: list[T | None] = [None] * sum(map(len, shares))
         for rank, share in enumerate(shares):
             interleaved[rank :: self.size] = share
@@ -60,13 +61,13 @@ class Group:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Run the block on the first rank, then on the others; no rank goes on before all have left
-        it. What the first rank has written, the others read. An error of the first rank is printed
-        once.
+        """Run the block on the first rank, then on the other ranks, which can read files that the
+        first rank has written. No rank continues before all ranks have left the block. An error of
+        the first rank is printed once.
 
         Raises:
-            SystemExit: on the others, if the first rank's block raised an error, with the exit code
-                of that error.
+            SystemExit: on the other ranks, if the block raised an error on the first rank; the exit
+                code is that of the error.
         """
         if self.is_first:
             try:
@@ -83,7 +84,7 @@ class Group:
         self.gather(None)
 
     def broadcast(self, value: T) -> T:
-        """The first rank's value, on all ranks."""
+        """Return the value of the first rank, on all ranks."""
         if self.size == 1:
             return value
         values = [value]
@@ -91,7 +92,7 @@ class Group:
         return values[0]
 
     def gather(self, value: T) -> list[T]:
-        """The values of all ranks, by rank."""
+        """Return the values of all ranks, in the order of ranks."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -99,16 +100,16 @@ class Group:
         return values
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        """The elementwise sum over ranks, in float64."""
+        """Return the elementwise sum over ranks, in float64."""
         return self._reduce(values, torch.distributed.ReduceOp.SUM)
 
     def elementwise_max(self, values: Sequence[float]) -> list[float]:
-        """The elementwise maximum over ranks."""
+        """Return the elementwise maximum over ranks, in float64."""
         return self._reduce(values, torch.distributed.ReduceOp.MAX)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace every gradient by its sum over ranks, in one exchange. Missing gradients count as
-        zeros."""
+        """Replace every gradient by its sum over ranks, in one exchange. A missing gradient counts
+        as zeros."""
         if self.size == 1:
             return
         gradients = []
@@ -135,8 +136,8 @@ ALONE = Group()
 
 @contextmanager
 def join_group() -> Iterator[Group]:
-    """The group of processes that `torchrun` started, or this process alone. All ranks but the
-    first log errors only.
+    """Yield the group of processes that `torchrun` started, or a group of this process alone. All
+    ranks except the first log only errors.
 
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
@@ -147,7 +148,7 @@ def join_group() -> Iterator[Group]:
         yield ALONE
         return
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
-    # Gradients on GPUs go through nccl, numbers and Python objects through gloo.
+    # nccl exchanges gradients on GPUs; gloo exchanges numbers and Python objects.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     try:
         torch.distributed.init_process_group(backend, timeout=TIMEOUT)
@@ -174,9 +175,9 @@ def join_group() -> Iterator[Group]:
 
 
 def local_device(name: str) -> torch.device:
-    """The device of a rank: as `resolve_device`, but each rank of a machine uses its own GPU.
-    Raises UsageError: as `resolve_device`, there are more ranks than GPUs, or one GPU is named for
-    several ranks."""
+    """Return the device of a rank: the result of `resolve_device`, but with several ranks on a
+    machine, each rank has a separate GPU. Raises UsageError: as `resolve_device`, there are more
+    ranks than GPUs, or the setting names one GPU for several ranks."""
     device = resolve_device(name)
     ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if device.type != "cuda" or ranks_here == 1:

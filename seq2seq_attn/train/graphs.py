@@ -1,9 +1,10 @@
-"""Forward and backward passes as CUDA graphs, captured once per batch shape and then replayed by
-one call.
+"""Forward and backward passes as CUDA graphs. A pass is captured once per batch shape and then
+replayed by one call.
 
-A recurrent step is a dozen small kernels, each of which ends before the CPU has launched the next.
-A graph launches all kernels of a pass at once. Its shapes and addresses are fixed, so batches are
-padded to few shapes (`data.batch.rounded_up`) and copied to the graph's inputs.
+A recurrent step consists of a dozen small kernels. Each kernel ends before the CPU has launched the
+next kernel. A graph launches all kernels of a pass at once. The shapes and addresses of a graph are
+fixed. So batches are padded to few shapes (`data.batch.rounded_up`) and copied to the input tensors
+of the graph.
 """
 
 from collections.abc import Callable
@@ -19,19 +20,19 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 
 ROWS = 16
 POSITIONS = 4
-"""batches are padded to multiples of these numbers of pairs and tokens"""
+"""Batches are padded to a multiple of ROWS pairs and a multiple of POSITIONS tokens."""
 MAX_GRAPHS = 256
-"""Each graph keeps a pass's tensors. Beyond this limit, and on a shape's first occurrence, a pass
-runs eagerly."""
+"""Maximum number of graphs, because each graph keeps the tensors of a pass. Other shapes run
+eagerly."""
 
 Pass = Callable[[Batch, Tensor, float], Tensor]
-"""(batch, number of target tokens of the update as a 0-d tensor, teacher forcing ratio) -> [loss
-sum, nll sum] in float64; adds to the gradients"""
+"""A function that maps (batch, number of target tokens of the update as a 0-d tensor, teacher
+forcing ratio) to the tensor [loss sum, nll sum] in float64. It adds to the gradients."""
 
 
 def check_graphs(config: Config, model: Seq2Seq) -> None:
-    """Raises UsageError if CUDA graphs are asked for with a setting whose pass they cannot
-    replay."""
+    """Check that CUDA graphs can replay the pass of the configured model, if they are used. Raises
+    UsageError: a setting does not work with CUDA graphs."""
     layout = config.data.layout
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
@@ -51,7 +52,7 @@ def check_graphs(config: Config, model: Seq2Seq) -> None:
 
 
 class Recorded(NamedTuple):
-    """A pass, and the tensors that it reads and writes."""
+    """A recorded pass, with the tensors that it reads and writes."""
 
     replay: Callable[[], None]
     batch: Batch
@@ -60,8 +61,8 @@ class Recorded(NamedTuple):
 
 
 class GraphedPass:
-    """A `Pass` that replays graphs. Between calls, gradients may be zeroed but must stay in
-    place."""
+    """A `Pass` that replays graphs. Between calls, gradients may be set to zero but must keep their
+    memory."""
 
     def __init__(self, run: Pass, device: torch.device) -> None:
         self._run = run
@@ -71,14 +72,14 @@ class GraphedPass:
         self._pool: Any = None
 
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
-        """Run the pass on the device, for a batch whose tensors are on the CPU. The result is
-        overwritten by the next call."""
+        """Run the pass on the device. The tensors of `batch` are on the CPU. The next call
+        overwrites the returned tensor."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         if key not in self.recorded:
             is_first = key not in self._seen
             if is_first or len(self.recorded) >= MAX_GRAPHS:
-                # Only shapes that recur are captured. The first run also makes allocations that a
-                # capture must not make.
+                # Only shapes that recur are captured. The first eager run also makes allocations
+                # that are not allowed during a capture.
                 self._seen.add(key)
                 tokens = torch.tensor(float(num_tokens), device=self._device)
                 return self._run(batch.to(self._device), tokens, ratio)
@@ -92,13 +93,13 @@ class GraphedPass:
         return recorded.sums
 
     def record(self, batch: Batch, ratio: float) -> Recorded:
-        """Record a pass over a batch of this shape, which lies on the device."""
+        """Record a pass for the shape of a batch whose tensors are on the device."""
         num_tokens = torch.ones((), device=self._device)
         graph = torch.cuda.CUDAGraph()
-        # "thread_local", because the thread that builds batches keeps pinning memory.
+        # "thread_local" lets the thread that builds batches pin memory during the capture.
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             sums = self._run(batch, num_tokens, ratio)
-        self._pool = graph.pool()  # one pass runs at a time, so all share their memory
+        self._pool = graph.pool()  # graphs share memory: only one runs at a time
         return Recorded(graph.replay, batch, num_tokens, sums)
 
 

@@ -37,14 +37,15 @@ CURVES = {
     ),
     "validation": ("perplexity", *METRICS, "num_cut"),
 }
-"""the values of each event that go to TensorBoard"""
+"""names of the values that go to TensorBoard as curves, by event"""
 _NUM_NAMED_PAIRS = 8
-"""pair indices in a message; the rest is in metrics.jsonl"""
+"""maximum number of pair indices in a message; metrics.jsonl has all indices"""
 _SAMPLE_WIDTH = 100
-"""characters of a sample sentence in the log, which fits a terminal with its label"""
+"""maximum number of characters of a sample sentence in the log; with its label, the line fits a
+terminal"""
 _MAX_WEIGHTS = 12_000
-"""in a picture of attention, for at most about 4 megapixels: those of 500 x 500 weights take 7 GB
-and 100 s in TensorBoard"""
+"""Maximum number of attention weights in a picture, which then has at most about 4 megapixels. In
+TensorBoard, a picture of 500 x 500 weights takes 7 GB and 100 s."""
 
 log = logging.getLogger(__name__)
 package_log = logging.getLogger("seq2seq_attn")
@@ -54,13 +55,13 @@ class TrainLog:
     """A context manager that logs a training run. Only the first rank writes files and shows a
     progress bar.
 
-    Each line of `metrics.jsonl` is a JSON object with `event` (`train`, `validation`, `bad_update`,
-    `end`), `update`, the number of complete updates, and `epoch`, the number of complete epochs; in
-    a `train` line, `epoch` is counted before the update. (The log and the bar show the current
-    epoch, from 1.) Numbers that are not finite are null.
+    Each line of `metrics.jsonl` is a JSON object. `event` is `train`, `validation`, `bad_update` or
+    `end`. `update` is the number of complete updates. `epoch` is the number of complete epochs; in
+    a `train` line, it is the number before the update. (The log and the progress bar show the
+    current epoch, counted from 1.) Numbers that are not finite are null.
 
     A session that starts from a saved state removes the lines after `state.metrics_position`,
-    because their updates are made again.
+    because it repeats the updates of these lines.
     """
 
     def __init__(
@@ -73,8 +74,13 @@ class TrainLog:
         num_types: int,
         writes: bool,
     ) -> None:
-        """`state`: where this session starts. `num_types`: of the target vocabulary. `writes`: on
-        the first rank."""
+        """Open the files and the progress bar.
+
+        Args:
+            state: state from which this session starts.
+            num_types: number of types of the target vocabulary.
+            writes: whether to write files; true on the first rank.
+        """
         self._run = run
         self._config = config
         self._schedules = schedules
@@ -102,7 +108,7 @@ class TrainLog:
         self._stream = path.open("wb" if is_new else "ab")
         if not is_new:
             lines = path.read_bytes()[: state.metrics_position]
-            kept = lines.rfind(b"\n") + 1  # whole lines
+            kept = lines.rfind(b"\n") + 1  # length of the complete lines
             if kept < state.metrics_position:
                 log.warning(
                     "%s: cut or changed: %d of the saved state's %d bytes remain; the learning "
@@ -137,18 +143,19 @@ class TrainLog:
             return
         package_log.removeHandler(self._handler)
         package_log.setLevel(self._former_level)
-        # On a full disk, the error that led here matters.
+        # An error of closing, for example on a full disk, must not hide the error of the block.
         with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
             for file in (self._writer, self._stream, self._handler):
                 closed.callback(file.close)
             if isinstance(error, Exception):
-                # Only to the file: the caller prints the error to the terminal.
+                # The error goes only to the file, because the caller prints it to the terminal.
                 record = log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None)
                 self._handler.handle(record)
 
     def applied(self, state: TrainState, epoch: int, settings: UpdateSettings) -> None:
-        """Log an applied update: move the bar, and after every `train.log_every_updates` write a
-        line."""
+        """Log an applied update. The progress bar moves after every update; a line is written after
+        every `train.log_every_updates` updates. `epoch` is the number of complete epochs before the
+        update."""
         window = state.window
         loss = window.loss_sum / window.num_tokens
         tokens_per_s = window.num_tokens / max(window.seconds, 1e-9)
@@ -188,7 +195,8 @@ class TrainLog:
         state.window = Window()
 
     def _time_left(self, state: TrainState) -> str:
-        """The time until the first limit, in words; empty without a limit."""
+        """Return a phrase with the time that is left until training reaches its first limit. Return
+        an empty text if no limit is set."""
         left_s = math.inf
         if self._config.max_minutes is not None:
             left_s = 60 * self._config.max_minutes - state.elapsed_s
@@ -202,7 +210,8 @@ class TrainLog:
     def skipped(
         self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]
     ) -> str:
-        """Log a skipped update. Returns the reason, with the batch."""
+        """Log a skipped update. Return its loss, its gradient norm and its training pairs as a
+        text."""
         loss = result.loss_sum / result.num_tokens
         self.event(
             "bad_update",
@@ -242,7 +251,7 @@ class TrainLog:
         )
         self.samples(validation.samples, update=state.update)
         perplexity = validation.scores["perplexity"]
-        # An untrained model's perplexity is about the number of types.
+        # The perplexity of an untrained model is about the number of types.
         has_diverged = not perplexity <= 2 * self._num_types
         shown = f"perplexity {perplexity:.3f}"
         metric = self._config.validation.metric
@@ -263,7 +272,7 @@ class TrainLog:
                 "target types: training diverges; lower "
                 f"train.optimizer.learning_rate={self._config.optimizer.learning_rate:g}"
             )
-        if validation.samples:  # the others are in metrics.jsonl and TensorBoard
+        if validation.samples:  # metrics.jsonl and TensorBoard have all samples
             for name, text in validation.samples[0].texts().items():
                 if len(text) > _SAMPLE_WIDTH:
                     text = f"{text[: _SAMPLE_WIDTH - 1]}…"
@@ -283,7 +292,7 @@ class TrainLog:
             best_num_cut=state.best_num_cut,
             elapsed_s=state.elapsed_s,
         )
-        self._bar.close()  # so that it stays above the last line
+        self._bar.close()  # now, so that the bar stays above the last line
         best = "none"
         if state.best_score is not None:
             best = f"{state.best_score:.3f} at update {state.best_update}"
@@ -311,7 +320,7 @@ class TrainLog:
             )
 
     def position(self) -> int:
-        """The length of `metrics.jsonl` in bytes, after syncing it to disk; 0 on a rank that does
+        """Sync `metrics.jsonl` to disk and return its length in bytes. Return 0 on a rank that does
         not write."""
         if not self._writes:
             return 0
@@ -321,7 +330,8 @@ class TrainLog:
         return self._stream.tell()
 
     def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
-        """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
+        """Write a line to `metrics.jsonl`. Values in `CURVES` and the means of objectives also go
+        to TensorBoard, as `event/name`."""
         if not self._writes:
             return
         line = {"event": event, "update": update, "epoch": epoch, **values}
@@ -336,11 +346,11 @@ class TrainLog:
                 self._writer.add_scalar(f"{event}/objectives/{name}", mean, update)
 
     def samples(self, samples: Sequence[Sample], *, update: int) -> None:
-        """Show a few sentences in TensorBoard, with their attention as pictures."""
+        """Write sample translations to TensorBoard, with pictures of their attention."""
         if not self._writes:
             return
         for number, sample in enumerate(samples, 1):
-            # Markdown takes lines that are indented by four spaces as code.
+            # TensorBoard renders Markdown, in which an indent of four spaces marks code.
             lines = [f"    {name:10}  {text}" for name, text in sample.texts().items()]
             attention = sample.attention
             with naming(self._run.path):
@@ -351,8 +361,8 @@ class TrainLog:
 
 
 class _LogFile(logging.FileHandler):
-    """A log file that ends training with one line if it cannot be written, instead of a traceback
-    per record."""
+    """A log file. If it cannot be written, training ends with an error of one line, instead of a
+    traceback per record."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         with naming(Path(self.baseFilename)):

@@ -1,5 +1,5 @@
-"""The first lines of a training session in the log: device, sizes, faults of the text, and missing
-fast paths."""
+"""Log the start of a training session: device, sizes, problems of the text, and missing fast
+implementations."""
 
 import logging
 
@@ -18,9 +18,9 @@ from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import SPLIT as VALID
 
 MAX_DROPPED = 0.05
-"""share of dropped training pairs that calls for a warning"""
+"""share of dropped training pairs above which a warning is logged"""
 MAX_OVERLAP = 0.01
-"""share of validation or test pairs in the training text that calls for a warning"""
+"""share of validation or test pairs in the training text above which a warning is logged"""
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def log_start(
     state: TrainState,
     schedules: Schedules,
 ) -> None:
-    """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
+    """Log device, sizes, problems of the text and missing fast implementations."""
     start = "starts" if state.saved_at is None else f"continues after update {state.update}"
     log.info("%s: training %s", run.path, start)
     _log_device(updater)
@@ -69,7 +69,8 @@ def _log_device(updater: Updater) -> None:
 
 
 def _log_audit(prepared: PreparedCorpus) -> None:
-    """Log the dropped training pairs, and splits that overlap with the training text."""
+    """Log the number of dropped training pairs, and warn about splits that overlap with the
+    training text."""
     audit = prepared.audit
     dropped = describe_dropped(audit["train"]["dropped"], prepared.meta["config"])
     if dropped:

@@ -1,7 +1,7 @@
-"""The training loop: updates, with validations and saved states in between.
+"""The training loop: make updates, validate, and save the state.
 
-With several processes, every rank runs the loop and only the first rank writes. Ranks agree on the
-clock and on signals before they act on them.
+With several processes, every rank runs the loop and only the first rank writes. Ranks exchange the
+elapsed time and signals before they act on them.
 """
 
 import logging
@@ -33,9 +33,10 @@ from seq2seq_attn.train.update import Updater, UpdateResult, build_updater
 from seq2seq_attn.train.validate import Validator
 
 GIVE_BACK_EVERY_S = 15.0
-"""During hours of training the heap fragments: small allocations that stay (mostly compiled
-primitives) end up behind large blocks. Memory that was returned must be allocated and cleared
-again, so this is not done after every update."""
+"""Minimum number of seconds between two calls of `give_back_memory`. The heap fragments during
+hours of training: small allocations that stay (mostly compiled primitives) lie behind large blocks.
+The calls are rare, because memory that was returned to the system must be allocated and cleared
+again."""
 
 log = logging.getLogger(__name__)
 
@@ -47,19 +48,19 @@ def train(
     `torchrun`, all processes train one model.
 
     Args:
-        config: all settings. To resume with a run's own, load them from its `config.yaml`.
-        run_dir: the run directory; None: `runs/<date>-<name>-s<seed>`, or for `resume` the newest
-            unfinished run.
+        config: all settings. To resume a run with its settings, load its `config.yaml`.
+        run_dir: the run directory. The default is `runs/<date>-<name>-s<seed>`; with `resume`, it
+            is the newest unfinished run.
         resume: continue exactly from the last saved state, or from the start if there is none.
         overwrite: replace an existing run.
 
     Raises:
-        UsageError: the directory holds a run and neither `resume` nor `overwrite` was given;
-            inconsistent settings.
+        UsageError: the directory holds a run and neither `resume` nor `overwrite` is true, or
+            settings are inconsistent.
         UserError: the data cannot be prepared, the state is damaged, memory runs out, too many
             consecutive updates are not finite, or another process trains in the directory.
-        KeyboardInterrupt: on Ctrl-C, after saving.
-        SystemExit: 143 on SIGTERM, 129 on SIGHUP, after saving.
+        KeyboardInterrupt: Ctrl-C was pressed; the state has been saved.
+        SystemExit: SIGTERM (exit code 143) or SIGHUP (129) arrived; the state has been saved.
     """
     reuse_large_blocks()
     with join_group() as group, ExitStack() as opened:
@@ -118,10 +119,14 @@ class Trainer:
         )
 
     def train(self, notes: Sequence[str]) -> None:
-        """Make updates, epoch after epoch, until a limit is reached. Before each, validate and save
-        if that is due, and leave after a signal. At first, a new run is saved, and a validation may
-        be due that a signal interrupted in the last session. `notes`: on the start values, for the
-        log."""
+        """Make updates, epoch after epoch, until a limit is reached.
+
+        Before each update, validate and save if that is due, and leave after a signal. These steps
+        also precede the first update: a new run is saved, and a validation that a signal
+        interrupted in the last session is repeated.
+
+        `notes` are lines about the start values, for the log.
+        """
         state = self.state
         limits = self.config.train
         with self.log, closing(self._updates()) as updates:
@@ -146,7 +151,7 @@ class Trainer:
             mark_finished(self.run, state, self.updater)
 
     def _updates(self) -> Generator[UpdateBatches, None, None]:
-        """The batches of each update from the current state on, epoch after epoch."""
+        """Yield the batches of each update, from the current state on, epoch after epoch."""
         pairs = self.prepared.pairs("train")
         batch = self.config.train.batch
         while True:
@@ -161,7 +166,7 @@ class Trainer:
             )
 
     def _update(self, updates: Iterator[UpdateBatches]) -> None:
-        """Make and record an update, which is skipped if it is not finite."""
+        """Make and record an update. The update is skipped if it is not finite."""
         state = self.state
         epoch = state.epoch
         began_at = time.monotonic()
@@ -178,8 +183,8 @@ class Trainer:
         self._give_back_memory()
 
     def _skip(self, batches: UpdateBatches, result: UpdateResult, epoch: int) -> None:
-        """Log an update that is not finite. Raises UserError: it is one too many, or the weights
-        are not finite."""
+        """Log an update that was skipped because it is not finite. Raises UserError: too many
+        consecutive updates are not finite, or the weights are not finite."""
         state = self.state
         config = self.config.train
         indices = [index for micro_batch in batches.indices for index in micro_batch]
@@ -195,8 +200,8 @@ class Trainer:
             )
 
     def _validate(self) -> None:
-        """Validate, save the model if it is the best, and save the state. After a signal, nothing
-        is recorded."""
+        """Validate, save the model if it is the best, and save the state. If a signal interrupts
+        the validation, nothing is recorded."""
         state = self.state
         updater = self.updater
         began_at = time.monotonic()
@@ -215,14 +220,15 @@ class Trainer:
         self._save()
 
     def _save(self) -> None:
-        """Save all that a resume needs."""
+        """Save the state that a resume needs."""
         self.state.saved_at = self.state.update
         self.state.metrics_position = self.log.position()
         save_training(self.run, self.updater, self.state)
 
     def _leave_if_asked(self) -> None:
-        """Agree with the other ranks on the clock, and leave, after saving, if a signal has asked
-        any of them to, or if `torchrun` is gone. All ranks call this after the same update."""
+        """Exchange the elapsed time and signals with the other ranks. If a signal has arrived on
+        any rank, or if `torchrun` has ended, save the state and leave. All ranks call this method
+        after the same update."""
         state = self.state
         group = self.updater.group
         stop = self.stop
@@ -240,7 +246,7 @@ class Trainer:
             stop.leave()
 
     def _give_back_memory(self) -> None:
-        """Return free memory to the system, but not after every update."""
+        """Return free memory to the system, at most once per `GIVE_BACK_EVERY_S` seconds."""
         if time.monotonic() - self.gave_back_at >= GIVE_BACK_EVERY_S:
             give_back_memory()
             self.gave_back_at = time.monotonic()

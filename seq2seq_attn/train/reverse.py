@@ -1,9 +1,10 @@
-"""The reverse model p(x | y), which is trained beside the first model where an objective needs it
-(`Objective.needs_reverse`).
+"""The reverse model p(x | y), from target to source. It is trained beside the first model if an
+objective needs it (`Objective.needs_reverse`).
 
-It has the settings of the first model, with source and target swapped. `RUN/reverse` is a run
-directory of its own: it can translate, score and be evaluated. Its weights are those of the update
-that is best for the first direction. The saved state of the first run includes the reverse model.
+The reverse model has the settings of the first model, with source and target swapped. `RUN/reverse`
+is a complete run directory, which can translate, score and be evaluated. It holds the weights of
+the update that is best for the first model. The saved state of the first run includes the reverse
+model.
 """
 
 import re
@@ -28,11 +29,11 @@ from seq2seq_attn.train.objectives.base import Objective
 
 SWAPPED: tuple[Side, Side] = ("target", "source")
 Text = str | list[str]
-"""a file of pairs or a prefix, or a list of source file and target file"""
+"""a file of pairs, a prefix of two files, or a list of source file and target file"""
 
 
 class ReverseModel:
-    """A model from target to source, and its run directory inside the run of the first model."""
+    """The model from target to source, with its run directory inside the run of the first model."""
 
     def __init__(self, model: Seq2Seq) -> None:
         self.model = model
@@ -40,42 +41,45 @@ class ReverseModel:
     def read(
         self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float
     ) -> tuple[DecoderOutputs, Tensor]:
-        """The outputs of the first model with the attention weights of this model, and the loss sum
-        of this model over source tokens. It draws from a copy of the global generator, so that the
-        first model's random numbers do not change."""
+        """Run the reverse model on a batch with swapped sides. Return the outputs of the first
+        model, completed by the attention weights of the reverse model, and the loss sum of the
+        reverse model over source tokens. The reverse model draws from a copy of the global
+        generator, so that the random numbers of the first model do not change."""
         device = outputs.features_NF.device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            own_outputs = self.model(swapped(batch))
-            loss = self.model.output.loss(own_outputs, label_smoothing=label_smoothing)
-        return outputs._replace(reverse_weights_SBT=own_outputs.weights_TBS), loss.loss_sum
+            reverse_outputs = self.model(swapped(batch))
+            loss = self.model.output.loss(reverse_outputs, label_smoothing=label_smoothing)
+        return outputs._replace(reverse_weights_SBT=reverse_outputs.weights_TBS), loss.loss_sum
 
     def write_run(
         self, run: Run, config: Config, prepared: PreparedCorpus, device: torch.device
     ) -> None:
-        """Write the files of a new run directory inside `run`."""
-        own = Run.create(run.reverse.path)
+        """Write the files of a new run directory for the reverse model inside `run`."""
+        reverse_run = Run.create(run.reverse.path)
         pairs = prepared.pairs("train").swapped()
-        own.save_config(with_length_limit(reverse_config(config), pairs))
-        own.save_text(prepared, SWAPPED)
-        own.save_sets(prepared, SWAPPED)
-        own.write_environment(sys.argv, device)
+        reverse_run.save_config(with_length_limit(reverse_config(config), pairs))
+        reverse_run.save_text(prepared, SWAPPED)
+        reverse_run.save_sets(prepared, SWAPPED)
+        reverse_run.write_environment(sys.argv, device)
 
     def save_best(self, run: Run, about: Mapping[str, Any]) -> None:
-        """Write the weights as they are now to the run directory inside `run`."""
+        """Write the current weights to the run directory of the reverse model inside `run`."""
         run.reverse.save_best(self.model.state_dict(), about)
 
     def load_best(self, run: Run) -> str:
-        """Load the weights from the run directory inside `run`, if it has one. Returns a line for
-        the log."""
-        own = run.reverse
-        if not own.model_path.exists():
+        """Load the weights from the run directory of the reverse model inside `run`, if there is
+        one. Return a line for the log."""
+        reverse_run = run.reverse
+        if not reverse_run.model_path.exists():
             return (
                 f"{run.path}: has no target-to-source model; that of this run starts from random "
                 "weights"
             )
-        best = own.load_best()
+        best = reverse_run.load_best()
         self.model.load_state_dict(best.tensors)
-        return f"{own.path}: training starts from its weights (update {best.values['update']})"
+        return (
+            f"{reverse_run.path}: training starts from its weights (update {best.values['update']})"
+        )
 
 
 def build_reverse(
@@ -84,8 +88,8 @@ def build_reverse(
     objectives: Mapping[str, Objective],
     device: torch.device,
 ) -> ReverseModel | None:
-    """A new reverse model, if an objective needs it. The global generator does not change, so the
-    first model is what it is alone."""
+    """Build a new reverse model, if an objective needs it. The state of the global generator is
+    restored, so that the first model is trained as it would be alone."""
     if not any(objective.needs_reverse for objective in objectives.values()):
         return None
     with torch.random.fork_rng(devices=[]):
@@ -98,8 +102,9 @@ def build_reverse(
 
 
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
-    """Check that the model can also be trained from target to source. `key` names the objective
-    that needs it. Raises UsageError: a setting belongs to one direction."""
+    """Check that the model can also be trained from target to source. `key` is the setting of the
+    objective that needs the reverse model. Raises UsageError: a setting works in one direction
+    only."""
     data = config.data
     output = model.output
     refused = {
@@ -130,7 +135,7 @@ def _has_table(config: Config) -> bool:
 
 
 def reverse_config(config: Config) -> Config:
-    """The configuration of the reverse model, as if it had been trained alone."""
+    """Return the configuration with which the reverse model could be trained alone."""
     data = config.data
     swapped_data = {
         "source_language": data.target_language,
@@ -153,6 +158,6 @@ def reverse_config(config: Config) -> Config:
 
 
 def _swap(text: Text | None) -> Text | None:
-    # A list names the source file, then the target file; the files of a prefix are found by their
-    # languages.
+    # A list holds the source file and the target file. A prefix stays, because its files are found
+    # by their languages.
     return text[::-1] if isinstance(text, list) else text

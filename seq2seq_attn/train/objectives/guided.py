@@ -1,6 +1,6 @@
-"""Guided attention: train the attention weights on word alignments, with the cross-entropy of Chen
-et al. 2016 ("guided alignment training"). Mi, Wang, Ittycheriah 2016 and Liu et al. 2016 call it
-"supervised attention".
+"""Guided attention: train the attention weights on word alignments ("guided alignment training" in
+Chen et al. 2016, whose cross-entropy is used here; "supervised attention" in Mi, Wang, Ittycheriah
+2016, and in Liu et al. 2016).
 
     L = - sum_t sum_s a*_ts log a_ts        a*_ts = 1 / |links of t| for each link (s, t)
 
