@@ -1,4 +1,5 @@
-"""Device and precision: resolve `auto`, autocast the forward pass, scale the loss for fp16."""
+"""Device and precision: choose them, run the forward pass in the precision, and scale the loss for
+fp16."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -9,15 +10,16 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime.environment import describe_cpu
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-"""fp16 is for training; int8 (quantized weights) is for translation on a CPU"""
+"""fp16 is a precision of training; int8 (quantized weights) is a precision of translation on a
+CPU"""
 TRAINING_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 TRANSLATION_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device called `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`. Raises
-    UsageError: the name is none of these, or there is no such GPU."""
+    """Return the device with the name `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
+    Raises UsageError: the name is unknown, or there is no such GPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = name.partition(":")
@@ -33,10 +35,10 @@ def resolve_device(name: str) -> torch.device:
 
 
 def training_precision(name: str, device: torch.device) -> Precision:
-    """The precision of training. `auto` is bf16 where the hardware has instructions for it, else
-    fp16 on a GPU and fp32 on a CPU.
+    """Return the precision of training. `auto` is bf16 if the hardware has instructions for it.
+    Otherwise it is fp16 on a GPU and fp32 on a CPU.
 
-    A CPU without AMX or AVX512-BF16 emulates bf16 and is slower with it than with fp32.
+    A CPU without AMX or AVX512-BF16 emulates bf16, which is slower than fp32.
 
     Raises:
         UsageError: the precision is unknown.
@@ -51,8 +53,8 @@ def training_precision(name: str, device: torch.device) -> Precision:
 
 
 def translation_precision(name: str, device: torch.device) -> Precision:
-    """The precision of translation. `auto` is fp32: with VNNI and without AMX, int8 translates 1.5
-    times as fast, but of eight BLEU scores two fell by 0.10 and 0.13
+    """Return the precision of translation. `auto` is fp32. On CPUs with VNNI and without AMX, int8
+    translates 1.5 times as fast, but two of eight BLEU scores fell by 0.10 and 0.13
     (docs/speed/search-options.json).
 
     Raises:
@@ -68,8 +70,8 @@ def translation_precision(name: str, device: torch.device) -> Precision:
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether the device has bf16 instructions; False for a CPU that cannot be described. Without
-    them bf16 is emulated, many times slower than fp32."""
+    """Return whether the device has bf16 instructions. Return False for a CPU whose properties are
+    unknown. Without these instructions, bf16 is emulated and many times slower than fp32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     flags = describe_cpu().get("flags", "").split()
@@ -77,11 +79,12 @@ def multiplies_bf16(device: torch.device) -> bool:
 
 
 def cpu_slows_mkl() -> bool:
-    """Whether the CPU is one of AMD, from Zen 5 on (family 26), without AMX; False if it cannot be
-    described.
+    """Return whether MKL is slow on the CPU: it is an AMD CPU from Zen 5 (family 26) on, without
+    AMX. Return False for a CPU whose properties are unknown.
 
-    On Zen 5, MKL's float32 products reach 42 % of the peak, oneDNN's 85 to 95 %. On Zen 4, MKL's
-    reach 80 to 90 % and oneDNN trains 1.02 times as fast.
+    On Zen 5, float32 products of MKL reach 42 % of the peak, and those of oneDNN 85 to 95 %. On Zen
+    4, products of MKL reach 80 to 90 % of the peak, and training is only 1.02 times as fast with
+    oneDNN.
     """
     cpu = describe_cpu()
     is_zen_5 = cpu.get("vendor_id") == "AuthenticAMD" and int(cpu.get("cpu family", 0)) >= 26
@@ -89,22 +92,23 @@ def cpu_slows_mkl() -> bool:
 
 
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
-    """The autocast context of a forward pass. Parameters stay float32."""
+    """Return the autocast context of a forward pass. Parameters stay in float32."""
     if precision == "fp32":
         return nullcontext()
     return torch.autocast(device.type, dtype=DTYPES[precision])
 
 
 def tune_float32(precision: Precision, device: torch.device) -> None:
-    """Choose how float32 products are made, in this process.
+    """Choose the implementation of float32 products in this process.
 
-    With half precision on a GPU, the remaining ones may use TF32 (10-bit mantissa). With `fp32`,
-    products stay in full float32; on a CPU on which MKL is slow, oneDNN makes them, and an update
-    of `multi30k` takes 0.62 of the time.
+    With half precision on a GPU, the remaining float32 products may use TF32 (10-bit mantissa).
+    With `fp32`, products keep the full precision of float32. On a CPU on which MKL is slow, oneDNN
+    computes the products, and an update of `multi30k` takes 0.62 of the time.
 
-    PyTorch has no setting for the latter. It hands float32 products to oneDNN if they may be
-    rounded to bfloat16, which oneDNN does only on CPUs with AMX. A product of factors that bfloat16
-    cannot hold shows whether it keeps to that.
+    PyTorch has no setting that selects oneDNN. It uses oneDNN for float32 products if they may be
+    rounded to bfloat16 (`medium`). oneDNN rounds them only on CPUs with AMX. A product of factors
+    that bfloat16 cannot represent checks that oneDNN does not round; if it rounds, the setting is
+    undone.
     """
     if device.type == "cuda" and precision != "fp32":
         torch.set_float32_matmul_precision("high")
@@ -116,11 +120,12 @@ def tune_float32(precision: Precision, device: torch.device) -> None:
 
 
 def build_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler | None:
-    """The loss scaler for fp16, where small gradients would underflow; None for other
-    precisions."""
+    """Return the loss scaler for fp16, in which small gradients would underflow. Return None for
+    other precisions."""
     if precision != "fp16":
         return None
     scaler = torch.amp.GradScaler(device.type)
-    # This sets the scale now: a rank may have no loss in its first update.
+    # The first call of `scale` sets the scale. It is made here, because a rank may have no loss in
+    # its first update.
     scaler.scale(torch.zeros((), device=device))
     return scaler

@@ -1,4 +1,4 @@
-"""Describe the environment of a run: versions, hardware, the code's commit."""
+"""Describe the environment of a run: versions, hardware, and the git commit of the code."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safet
 
 
 def describe_environment(command: Sequence[str], device: torch.device | str) -> dict[str, Any]:
-    """Versions, hardware, threads, the command, and the code's git commit if it runs from a
-    checkout."""
+    """Return versions, hardware, number of threads and the command; and the git commit of the code,
+    if it runs from a checkout."""
     import torch
 
     device = torch.device(device)
     cpu = describe_cpu().get("model name") or platform.processor() or platform.machine()
-    versions: dict[str, str | None] = dict.fromkeys(_PACKAGES)  # None: not installed
+    versions: dict[str, str | None] = dict.fromkeys(_PACKAGES)  # None if not installed
     for name in _PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
@@ -52,7 +52,8 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
 
 @cache
 def describe_cpu() -> dict[str, str]:
-    """The fields of the first CPU in Linux's /proc/cpuinfo; empty if it cannot be read."""
+    """Return the fields of the first CPU in Linux's /proc/cpuinfo. Return an empty dict if the file
+    cannot be read."""
     try:
         text = _CPUINFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -65,8 +66,8 @@ def describe_cpu() -> dict[str, str]:
 
 
 def _git_state(checkout: Path) -> dict[str, Any] | None:
-    """The commit, and whether tracked files or untracked ones of the package differ from it; None
-    if the code does not run from a checkout."""
+    """Return the commit, and whether files differ from it: a tracked file has changed, or the
+    package has an untracked file. Return None if the code does not run from a checkout."""
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(checkout), *arguments]

@@ -1,5 +1,5 @@
-"""Tune the garbage collector, glibc's allocator and oneDNN's cache of compiled primitives; explain
-a lack of memory."""
+"""Set up the garbage collector, the allocator of glibc and oneDNN's cache of compiled primitives,
+and explain out-of-memory errors."""
 
 import ctypes
 import gc
@@ -13,71 +13,77 @@ from seq2seq_attn.errors import UserError
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _OLD_MMAP_BYTES = 32 << 20
-"""older versions of glibc refuse more"""
+"""largest mmap threshold that older versions of glibc accept"""
 TRANSLATING_PRIMITIVES = 64
-"""Cache size for translation: its steps multiply few shapes, and a service must stay small."""
+"""Size of the cache of primitives for translation. The steps of a search multiply few shapes, and a
+service must stay small."""
 
 
 def keep_memory_flat() -> None:
-    """Return freed blocks of 8 MiB and more to the system, from now on. For translation; glibc
-    only.
+    """From now on, return freed blocks of 8 MiB and more to the system. This setting is for
+    translation and has an effect only with glibc.
 
-    By default glibc raises this threshold up to 32 MB as a program runs. Tensors of many sizes then
-    fragment the heap, which grows to several times the memory in use, too much for a service that
-    runs for hours. A lower threshold costs speed: with 1 MB, a beam search is a third slower.
+    By default, glibc raises this threshold up to 32 MB as a program runs. Tensors of many sizes
+    then fragment the heap, which grows to several times the memory in use. That is too much for a
+    service that runs for hours. A lower threshold costs speed: with 1 MB, a beam search is a third
+    slower.
     """
     _set_thresholds(mmap=8 << 20, trim=64 << 20)
 
 
 def reuse_large_blocks() -> None:
-    """Keep freed blocks of up to 1 GiB for reuse, from now on. For training; glibc only.
+    """From now on, keep freed blocks of up to 1 GiB for reuse. This setting is for training and has
+    an effect only with glibc.
 
-    By default glibc returns blocks of more than 32 MB to the system, which clears each page when
-    they are allocated again. That takes up to a tenth of training time, because every update
+    By default, glibc returns blocks of more than 32 MB to the system, which clears each page when
+    the blocks are allocated again. That takes up to a tenth of training time, because every update
     allocates the same large tensors (gradients of embeddings and output layer).
     """
     _set_thresholds(mmap=1 << 30, trim=1 << 30)
 
 
 def give_back_memory() -> None:
-    """Return the heap's free memory to the system, now. glibc only."""
+    """Return the free memory of the heap to the system now. The call has an effect only with
+    glibc."""
     _call_glibc("malloc_trim", 0)
 
 
 def _set_thresholds(*, mmap: int, trim: int) -> None:
+    # `mallopt` returns 0 if it rejects the value.
     if not _call_glibc("mallopt", _M_MMAP_THRESHOLD, mmap):
         _call_glibc("mallopt", _M_MMAP_THRESHOLD, min(mmap, _OLD_MMAP_BYTES))
     _call_glibc("mallopt", _M_TRIM_THRESHOLD, trim)
 
 
 def _call_glibc(function: str, *arguments: int) -> int:
-    """The result of a function; 0 without glibc."""
+    """Call a function of glibc and return its result. Return 0 without glibc."""
     library = ctypes.CDLL(None)
     return getattr(library, function)(*arguments) if hasattr(library, function) else 0
 
 
 def keep_primitives(most: int) -> None:
-    """Set the size of oneDNN's cache of compiled primitives, unless the environment sets it. Call
-    it before the first matrix product.
+    """Set the size of oneDNN's cache of compiled primitives to `most`, unless the environment sets
+    it. The call must precede the first matrix product.
 
-    oneDNN compiles a primitive for every shape: half a MiB and up to two milliseconds each. By
-    default it caches 1,024 (and evicting one frees only half of its memory). This matters in half
-    precision; MKL does the float32 products.
+    oneDNN compiles a primitive for every shape, which takes half a MiB and up to two milliseconds.
+    By default, it caches 1,024 primitives. (Removing a primitive from the cache frees only half of
+    its memory.) The cache matters for half precision only, because MKL computes float32 products.
 
-    Training leaves it at that: an epoch of `multi30k`, whose batches come in a few dozen lengths,
-    needs 700. With 512, two of the 90 products per update would be recompiled, with 320 six, and
-    the peak of memory would not be lower.
+    Training keeps the default. An epoch of `multi30k`, whose batches have a few dozen different
+    lengths, needs 700 primitives. With a cache of 512, two of the 90 products per update would be
+    recompiled, and with 320 six products. The peak of memory would not be lower.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))
 
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """Pause the garbage collector while modules and models are loaded, and exempt them from later
-    collections. For the command line, because it exempts the whole process's objects.
+    """Pause the garbage collector while modules and models are loaded, and exempt their objects
+    from later collections. This is for the command line only, because it exempts all objects of the
+    process.
 
-    Loading makes 400,000 objects, hardly any of them garbage. Looking for it took 0.4 s of CPU
-    time.
+    Loading creates 400,000 objects, of which hardly any are garbage. The collector took 0.4 s of
+    CPU time to examine them.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -91,8 +97,8 @@ def paused_collector() -> Iterator[None]:
 
 @contextmanager
 def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
-    """Turn an out-of-memory error of torch or Python into a UserError: "out of memory with
-    <setting>; <advice>"."""
+    """Turn an out-of-memory error of torch or Python into a UserError with the message "out of
+    memory with <setting>; <advice>"."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -105,7 +111,7 @@ def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
 
 
 def suggest_smaller_batch(batch_size: int) -> AbstractContextManager[None]:
-    """Turn an out-of-memory error into one that names the option to lower."""
+    """Turn an out-of-memory error into a UserError that advises a smaller `--batch-size`."""
     return explain_memory_error(
         f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}"
     )

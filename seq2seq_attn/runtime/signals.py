@@ -1,9 +1,9 @@
-"""Signals that ask a process to end: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
+"""Handle signals that ask a process to end: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
 
-A signal that was ignored when the process started stays ignored. `nohup` ignores SIGHUP so that its
-command outlives the terminal, and a shell without job control ignores SIGINT for commands started
-with `&` (POSIX, section 2.11), because Ctrl-C is meant for the foreground command but reaches all
-processes of the terminal.
+A signal that was ignored when the process started stays ignored, for two reasons. `nohup` ignores
+SIGHUP so that its command outlives the terminal. A shell without job control ignores SIGINT for
+commands started with `&` (POSIX, section 2.11), because Ctrl-C is meant for the foreground command
+but reaches all processes of the terminal.
 """
 
 import logging
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 def handle_signals(
     numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], object]
 ) -> Iterator[None]:
-    """Call `handler` on these signals inside the block, except on those that are ignored; restore
-    the former handlers at its end. Python allows handlers in the main thread only; in other threads
-    nothing is handled."""
+    """Call `handler` when one of these signals arrives inside the block, unless the signal is
+    ignored. Afterwards, restore the former handlers. Python allows signal handlers only in the main
+    thread; in other threads, this function has no effect."""
     former = {}
     if threading.current_thread() is threading.main_thread():
         for number in numbers:
@@ -37,19 +37,20 @@ def handle_signals(
 
 
 class StopRequest:
-    """Whether a signal to this process or to another rank has asked training to stop, and which
-    signal."""
+    """A request to stop training, which a signal to this process or to another rank has made. It
+    holds the number of the signal."""
 
     def __init__(self) -> None:
         self.signal_number: int | None = None
 
     @property
     def is_set(self) -> bool:
-        """Whether a signal has arrived."""
+        """Whether a signal has arrived, on this rank or another rank."""
         return self.signal_number is not None
 
     def leave(self) -> None:
-        """Raise `KeyboardInterrupt` (exit 130) or `SystemExit` (128 + signal)."""
+        """Raise `KeyboardInterrupt` (exit code 130) for SIGINT, or `SystemExit` (128 + signal
+        number) for another signal."""
         if self.signal_number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal_number is not None:
@@ -58,8 +59,8 @@ class StopRequest:
 
 @contextmanager
 def record_signals() -> Iterator[StopRequest]:
-    """Record SIGINT, SIGTERM and SIGHUP inside the block, so that the work in progress can end with
-    a saved state. The second signal leaves at once."""
+    """Record SIGINT, SIGTERM and SIGHUP inside the block, so that training can finish its update
+    and save the state. The second signal ends the process at once."""
     request = StopRequest()
     num_signals = 0
 
@@ -67,11 +68,12 @@ def record_signals() -> Iterator[StopRequest]:
         nonlocal num_signals
         num_signals += 1
         request.signal_number = signal_number
-        if num_signals > 1:  # not `is_set`, which another rank may have caused
+        if num_signals > 1:  # `is_set` may be true because of another rank
             request.leave()
-        # Not through the log, which is not reentrant: the signal may have interrupted it.
+        # The log is not reentrant, and the signal may have interrupted it. So the message is
+        # written directly.
         name = signal.Signals(signal_number).name
-        with suppress(OSError):  # a hang-up has closed the terminal
+        with suppress(OSError):  # after SIGHUP the terminal is closed
             os.write(2, f"\n{name}: finishing this update, then saving\n".encode())
 
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -1,12 +1,14 @@
 """Choose torch's number of threads by the size of the model and the load of the machine.
 
-Threads that share a CPU with other processes can be slower than one thread: an update, or a batch
-in a search, has thousands of parallel sections. At the end of each the threads wait for the slowest
-by spinning, and the slowest waits for its CPU. On two CPUs beside one busy process, two threads had
-0.04 to 0.5 times the speed of one thread (`multi30k`, training and beam search); beside a process
-that used half a CPU or less, 1.0 to 1.35 times. So there are as many threads as CPUs that other
-processes leave free, rounded. The number is chosen once, at the start. torch is imported on first
-use.
+Threads that share a CPU with other processes can be slower than one thread. An update, or a batch
+in a search, has thousands of parallel sections. At the end of each section, the threads wait for
+the slowest thread by spinning, and the slowest thread waits for its CPU. In measurements on two
+CPUs (`multi30k`, training and beam search), two threads had 0.04 to 0.5 times the speed of one
+thread beside one busy process. Beside a process that used half a CPU or less, two threads had 1.0
+to 1.35 times the speed.
+
+So the number of threads is the rounded number of CPUs that other processes leave free. It is chosen
+once, at the start. torch is imported on first use.
 """
 
 import logging
@@ -23,27 +25,28 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _CORE = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 USER_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 SMALL_MODEL = 1_500_000
-"""Models with fewer parameters, such as that of `quickstart`, run on one thread. On two CPUs (Zen
-4), two threads had 0.8 to 1.1 times the speed of one at 0.8 million, 0.85 to 1.15 at 1.6 million,
-0.8 to 1.4 at 1.9 million, and 0.9 to 1.35 at 7.5 million (`multi30k`), in training and in
-search."""
+"""Models with fewer parameters, such as the model of `quickstart`, run on one thread. On two CPUs
+(Zen 4), two threads had 0.8 to 1.1 times the speed of one thread with 0.8 million parameters, 0.85
+to 1.15 times with 1.6 million, 0.8 to 1.4 times with 1.9 million, and 0.9 to 1.35 times with 7.5
+million (`multi30k`, training and search)."""
 _SAMPLE_S = 0.05
 _MAX_SAMPLES = 4
 
 _default = _last_set = 0
-"""torch's own number of threads, and the number that this module set last; 0: it has set none"""
+"""`_default` is torch's number of threads before this module changed it. `_last_set` is the number
+that this module set last. Both are 0 until this module sets a number."""
 
 
 def affinity() -> set[int]:
-    """The CPUs that this process may run on, by number."""
+    """Return the numbers of the CPUs that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
 
 
 def num_available_cpus() -> int:
-    """Number of CPUs that this process may use: those of its affinity, or fewer by the quota of its
-    cgroup or of one above it (versions 1 and 2)."""
+    """Return the number of CPUs that this process may use. It is the number of CPUs in its
+    affinity, or less if its cgroup or a parent cgroup (version 1 or 2) has a lower quota."""
     limit = float(len(affinity()))
     for line in _read(_PROC / "self/cgroup").splitlines():
         _, controllers, name = line.split(":", maxsplit=2)
@@ -51,7 +54,7 @@ def num_available_cpus() -> int:
             continue
         root = _CGROUPS / controllers
         folder = root / name.lstrip("/")
-        # In a container the name may be the host's; then only the root exists.
+        # In a container, the name may be valid on the host only. Then only the root folder exists.
         while folder.is_relative_to(root):
             limit = min(limit, _quota(folder))
             folder = folder.parent
@@ -59,7 +62,7 @@ def num_available_cpus() -> int:
 
 
 def _quota(cgroup: Path) -> float:
-    """The number of CPUs that a cgroup allows."""
+    """Return the number of CPUs that a cgroup allows; infinity if it has no quota."""
     version_1 = f"{_read(cgroup / 'cpu.cfs_quota_us')} {_read(cgroup / 'cpu.cfs_period_us')}"
     fields = (_read(cgroup / "cpu.max") or version_1).split()
     if len(fields) < 2 or fields[0] in ("max", "-1"):
@@ -68,20 +71,21 @@ def _quota(cgroup: Path) -> float:
 
 
 def num_cores() -> int | None:
-    """Number of cores with CPUs of this process's affinity; None: unknown."""
+    """Return the number of cores to which the CPUs of this process belong. Return None if it is
+    unknown."""
     siblings = {_read(Path(_CORE.format(number))) for number in affinity()}
     return None if "" in siblings else len(siblings)
 
 
 class CpuTimes(NamedTuple):
-    """Clocks at one moment, in seconds."""
+    """Values of three clocks at one moment, in seconds."""
 
     wall_s: float
     own_s: float
     """CPU time of this process"""
     busy_s: float | None
-    """time in which the CPUs of this process were not idle, a hypervisor's share included; None:
-    unknown"""
+    """time in which the CPUs of this process were not idle, time taken by a hypervisor included;
+    None if unknown"""
 
 
 def read_cpu_times() -> CpuTimes:
@@ -90,6 +94,8 @@ def read_cpu_times() -> CpuTimes:
 
 
 def _busy_seconds() -> float | None:
+    """Return the time in which the CPUs of this process were not idle, from Linux's /proc/stat.
+    Return None if it is unknown."""
     names = {f"cpu{number}" for number in affinity()}
     ticks = 0
     for line in _read(_PROC / "stat").splitlines():
@@ -102,8 +108,8 @@ def _busy_seconds() -> float | None:
 
 
 def load_of_others(before: CpuTimes, now: CpuTimes) -> float:
-    """The average number of CPUs that other processes used between two moments. Without Linux's
-    /proc/stat, the system's load of the last minute counts."""
+    """Return the average number of CPUs that other processes used between two moments. Without
+    Linux's /proc/stat, it is computed from the system's load average of the last minute."""
     seconds = max(now.wall_s - before.wall_s, 1e-9)
     own = (now.own_s - before.own_s) / seconds
     if before.busy_s is None or now.busy_s is None:
@@ -112,6 +118,7 @@ def load_of_others(before: CpuTimes, now: CpuTimes) -> float:
 
 
 def _read(path: Path) -> str:
+    """Return the stripped text of a file; an empty text if the file cannot be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError:
@@ -119,7 +126,7 @@ def _read(path: Path) -> str:
 
 
 def set_threads(number: int) -> None:
-    """Set torch's number of threads. A later choice may replace it."""
+    """Set torch's number of threads. A later call of `choose_threads` may change it."""
     import torch
 
     global _default, _last_set
@@ -129,8 +136,9 @@ def set_threads(number: int) -> None:
 
 
 def is_set_by_user() -> bool:
-    """Whether the environment or the calling program has set the number of threads. The latter
-    shows if the number is not torch's default, which is one per core."""
+    """Return whether the user has set the number of threads, by environment variables or in the
+    calling program. A program has set it if the number is not torch's default (one per core) and
+    not the number that this module set."""
     import torch
 
     if any(os.environ.get(name) for name in USER_VARIABLES):
@@ -140,11 +148,12 @@ def is_set_by_user() -> bool:
 
 
 def choose_threads(num_parameters: int, began: CpuTimes | None = None) -> None:
-    """Set torch's number of threads for a model: one if the model is small, else one per CPU that
-    other processes leave free, up to torch's default. A number that the user has set stays.
+    """Set torch's number of threads for a model. Small models get one thread. Other models get one
+    thread per CPU that other processes leave free, up to torch's default. A number that the user
+    has set is kept.
 
-    `began`: the clocks before other work, such as reading the model, so that no time is spent on
-    waiting; None: the load is measured from now on.
+    The load is measured from `began` on. If `began` was read before other work, such as reading the
+    model, no time is spent on waiting. By default, the measurement starts now.
     """
     import torch
 
@@ -163,8 +172,9 @@ def choose_threads(num_parameters: int, began: CpuTimes | None = None) -> None:
 
 
 def _measure_load(before: CpuTimes, most: int) -> float:
-    """The number of CPUs that other processes use, in the quietest of a few samples: a process that
-    ends in a moment must not decide. The first sample that leaves `most` threads is enough."""
+    """Return the number of CPUs that other processes use: the minimum of a few samples, so that a
+    process that ends within a moment does not count. Sampling stops as soon as `most` threads are
+    free."""
     load = math.inf
     for _ in range(_MAX_SAMPLES):
         time.sleep(max(0.0, before.wall_s + _SAMPLE_S - time.monotonic()))
@@ -177,5 +187,6 @@ def _measure_load(before: CpuTimes, most: int) -> float:
 
 
 def free_threads(load: float, most: int) -> int:
-    """The number of threads, from 1 to `most`, beside other processes that use `load` CPUs."""
+    """Return the number of threads, from 1 to `most`, for a machine on which other processes use
+    `load` CPUs."""
     return max(1, min(most, round(len(affinity()) - load)))

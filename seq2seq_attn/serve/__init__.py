@@ -1,5 +1,8 @@
-"""A server for translation clients: `serve_runs` listens, the HTTP application (`app`) answers, and
-one process (`worker`) translates the batches that `batcher` makes of all requests' lines."""
+"""A server for translation clients.
+
+`serve_runs` listens. The HTTP application (`app`) answers requests. `batcher` makes batches of the
+lines of all requests, and one process (`worker`) translates the batches.
+"""
 
 import logging
 import multiprocessing
@@ -18,9 +21,9 @@ from seq2seq_attn.serve.worker import Pair, load_runs
 from seq2seq_attn.text.languages import short_code
 
 BACKLOG = 2_048
-"""connections that wait to be accepted"""
+"""maximum number of connections that wait to be accepted"""
 DRAIN_TIMEOUT_S = 60
-"""seconds to finish accepted requests after a signal"""
+"""maximum number of seconds to finish accepted requests after a signal"""
 
 log = logging.getLogger(__name__)
 
@@ -34,19 +37,19 @@ def serve_runs(
     imports: Sequence[str] = (),
     machine: Mapping[str, str],
 ) -> None:
-    """Serve runs until a signal ends the server. The environment variable SEQ2SEQ_KEY holds the key
-    that clients must send, if any.
+    """Serve runs until a signal ends the server. If the environment variable SEQ2SEQ_KEY is set,
+    clients must send its value as their key.
 
     Args:
-        port: 0 takes a free one.
+        port: port to listen at; 0 selects a free port.
         max_characters: maximum number of characters per request.
-        imports: modules with variants.
+        imports: modules that define variants, imported before the runs are loaded.
         machine: `device` and `precision`, as in `load`.
 
     Raises:
         UsageError: as `group_runs`.
         UserError: as `load`.
-        OSError: the address is taken.
+        OSError: the address is in use.
     """
     groups = group_runs(runs)
     first_runs = {pair: same_languages[0] for pair, same_languages in groups.items()}
@@ -55,7 +58,7 @@ def serve_runs(
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
     with socket.create_server((host, port), family=family, backlog=BACKLOG) as listener, pool:
-        # else the body of an answer waits for 40 ms
+        # Without this option, the body of an answer is delayed by 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         batch_sizes = pool.submit(load_runs, first_runs, imports, machine).result()
         app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), max_characters)
@@ -65,8 +68,12 @@ def serve_runs(
 
 
 def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
-    """The runs by their languages. Raises UsageError if one does not read exactly one text: a run
-    that reads vectors would open files that clients name."""
+    """Group the runs by source and target language.
+
+    Raises:
+        UsageError: a run does not read exactly one text. A run that reads vectors is rejected,
+            because it would open files that clients name.
+    """
     groups: dict[Pair, list[Run]] = {}
     for run in runs:
         data = run.config.data
@@ -80,9 +87,10 @@ def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
 
 
 def make_server(app: App) -> uvicorn.Server:
-    """A server of the application, which a signal ends after the requests that it has accepted."""
+    """Return a server of the application. After a signal, the server finishes the requests that it
+    has accepted and ends."""
     uvicorn_log = logging.getLogger("uvicorn")
-    uvicorn_log.parent = log  # a request that is not HTTP is one line there too
+    uvicorn_log.parent = log  # so that its warnings appear in our log
     uvicorn_log.setLevel(logging.WARNING)
     config = uvicorn.Config(
         app,

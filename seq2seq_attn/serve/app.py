@@ -1,6 +1,5 @@
 """The HTTP application: the APIs of LibreTranslate and DeepL, and the page of the runs
-(docs/serve.md). Texts are neither logged nor kept.
-"""
+(docs/serve.md). Texts are neither logged nor stored."""
 
 import asyncio
 import hmac
@@ -30,13 +29,13 @@ from seq2seq_attn.serve.worker import Pair
 from seq2seq_attn.text.languages import short_code
 
 BODY_TIMEOUT_S = 10
-"""seconds to receive a request"""
+"""maximum number of seconds to receive the body of a request"""
 
 log = logging.getLogger(__name__)
 
 
 class App:
-    """Answers requests, logs and counts them."""
+    """Answers HTTP requests, logs them and counts them."""
 
     def __init__(
         self,
@@ -46,9 +45,15 @@ class App:
         key: str,
         max_characters: int,
     ) -> None:
-        """`pool` and `batch_sizes`: as for the batcher. `page`: arguments of `seq2seq export`, the
-        runs of the page. `key`: what clients must send; empty: nothing. `max_characters`: of the
-        texts of a request."""
+        """Build the application.
+
+        Args:
+            pool: executor with one worker process, as for `Batcher`.
+            batch_sizes: maximum number of lines per batch of each language pair, as for `Batcher`.
+            page: arguments of `seq2seq export` that write the page of the runs.
+            key: key that clients must send; empty if clients need no key.
+            max_characters: maximum number of characters in the texts of a request.
+        """
         self.batcher = Batcher(pool, batch_sizes)
         self._pairs = list(batch_sizes)
         self._key = key.encode()
@@ -65,15 +70,15 @@ class App:
             Route("/", self.page),
         ]
         self._paths = {route.path for route in routes}
-        max_body = 4_096 + 12 * max_characters  # at most 12 bytes each, in JSON or a form
+        max_body = 4_096 + 12 * max_characters  # a character takes at most 12 bytes
         self._app = Starlette(
             routes=routes, exception_handlers={HTTPException: refuse}, max_body_size=max_body
         )
         self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and log a line without its texts, which its query or an unknown path
-        may hold."""
+        """Answer a request and log a line about it. The line has neither the query nor an unknown
+        path, because they may contain text of the client."""
         began_at = time.perf_counter()
         status = 500
 
@@ -86,7 +91,7 @@ class App:
             await self._app(scope, receive, send_on)
         except ClientDisconnect:
             status = 499  # as in nginx's log
-        except Exception as error:  # Starlette has answered; the message may hold text
+        except Exception as error:  # Starlette has answered; the message may contain text
             log.error("%s in the next request", type(error).__name__)
         seconds = time.perf_counter() - began_at
         path = scope["path"] if scope["path"] in self._paths else "other"
@@ -97,19 +102,20 @@ class App:
         counts["seq2seq_request_seconds_count"] += 1
 
     async def translate(self, request: Request) -> Response:
-        """LibreTranslate's `/translate`."""
+        """Answer LibreTranslate's `/translate`."""
         values, texts = await self._read(request, "q")
         languages = values.get("source"), values.get("target")
         source, shares, translated = await self._translate(request, texts, *languages)
         answer: dict[str, Any] = {"translatedText": translated}
-        if values["q"] is not texts:  # a single text
+        if values["q"] is not texts:  # the client sent a text, not a list
             answer["translatedText"] = translated[0]
         if shares:
             answer["detectedLanguage"] = {"language": source, "confidence": shares[source]}
         return JSONResponse(answer)
 
     async def translate_deepl(self, request: Request) -> Response:
-        """DeepL's `/v2/translate`. Formality, glossaries and the like have no effect."""
+        """Answer DeepL's `/v2/translate`. Parameters such as formality and glossaries have no
+        effect."""
         values, texts = await self._read(request, "text")
         languages = values.get("source_lang"), values.get("target_lang")
         source, _, translated = await self._translate(request, texts, *languages)
@@ -125,7 +131,7 @@ class App:
         return JSONResponse({"translations": translations})
 
     async def detect(self, request: Request) -> Response:
-        """LibreTranslate's `/detect`, where several source languages are served."""
+        """Answer LibreTranslate's `/detect`, if several source languages are served."""
         _, texts = await self._read(request, "q")
         sources = {source for source, _ in self._pairs}
         if len(sources) == 1:
@@ -136,7 +142,8 @@ class App:
         )
 
     async def languages(self, _: Request) -> Response:
-        """LibreTranslate's `/languages`; the names of languages are their codes."""
+        """Answer LibreTranslate's `/languages`. The codes of languages also serve as their
+        names."""
         targets = defaultdict(list)
         for source, target in self._pairs:
             targets[source].append(target)
@@ -145,43 +152,48 @@ class App:
         )
 
     async def health(self, _: Request) -> Response:
+        """Answer that the server is alive."""
         return JSONResponse({"status": "ok"})
 
     async def metrics(self, request: Request) -> Response:
-        """Counts in Prometheus's text format."""
+        """Answer with counts in the text format of Prometheus."""
         self._check_key(request, request.query_params.get("api_key"))
         values = {**self.batcher.counts, "seq2seq_lines_waiting": len(self.batcher.waiting)}
         lines = [f"{name} {value:.12g}\n" for name, value in sorted(values.items())]
         return PlainTextResponse("".join(lines))
 
     async def page(self, request: Request) -> Response:
-        """The page of the runs, which a process writes when it is first asked for."""
+        """Answer with the page of the runs, which a process writes at the first request."""
         self._check_key(request, request.query_params.get("api_key"))
         self._export = self._export or asyncio.create_task(export_page(self._page))
         status, text = await asyncio.shield(self._export)
         return HTMLResponse(text, status, {"X-Frame-Options": "DENY"})
 
     def _check_key(self, request: Request, key: object) -> None:
-        """Raise HTTPException unless the key, or that of the header (`DeepL-Auth-Key KEY`), is
-        right."""
+        """Check the key of a request: `key`, or the key of the header `Authorization:
+        DeepL-Auth-Key KEY`. Raises HTTPException: neither key is right."""
         header = request.headers.get("authorization", "").partition(" ")[2]
-        given = [str(each).encode() for each in (key or "", header)]
-        if self._key and not any(hmac.compare_digest(each, self._key) for each in given):
+        sent_keys = [str(sent).encode() for sent in (key or "", header)]
+        if self._key and not any(hmac.compare_digest(sent, self._key) for sent in sent_keys):
             raise HTTPException(
                 403, "expected a valid key, as api_key or in the header Authorization"
             )
 
     async def _read(self, request: Request, name: str) -> tuple[dict[str, Any], list[str]]:
-        """The parameters in the query and in the body, which is JSON or a form, and the texts of
-        that name. Raises HTTPException if they cannot be read, are too long or no plain text, or if
-        the key is wrong."""
+        """Read a request. Return the parameters of its query and its body (JSON or a form), and the
+        texts that the parameter `name` holds.
+
+        Raises:
+            HTTPException: the body cannot be read or takes too long, the key is wrong, the texts
+                are too long, or they are not plain text.
+        """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 body = (await request.body()).decode()
             in_body = dict(json.loads(body)) if kind == "application/json" else parse_form(body)
             values = {**parse_form(request.url.query), **in_body}
-            json.dumps(values, ensure_ascii=False).encode()  # fails for halves of surrogate pairs
+            json.dumps(values, ensure_ascii=False).encode()  # raises an error for a lone surrogate
         except TimeoutError:
             raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
         except (ValueError, TypeError, RecursionError):
@@ -203,9 +215,13 @@ class App:
     async def _translate(
         self, request: Request, texts: Sequence[str], source: object, target: object
     ) -> tuple[str, dict[str, float], list[str]]:
-        """The source language, the probabilities of several if it had to be detected, and the
-        translations. Raises HTTPException if the languages are not served, or if the client hangs
-        up, whose texts are then dropped."""
+        """Translate texts. Return the source language, the probabilities of source languages if the
+        language had to be detected (otherwise an empty dict), and the translations.
+
+        Raises:
+            HTTPException: the languages are not served.
+            ClientDisconnect: the client hangs up. Its texts are then no longer translated.
+        """
         source_code = _language_code(source)
         target_code = _language_code(target)
         pairs = []
@@ -223,7 +239,7 @@ class App:
             source_code = next(iter(shares))
         pair = source_code, target_code
         work = asyncio.ensure_future(self.batcher.translate(pair, texts))
-        hang_up = asyncio.ensure_future(request.receive())  # no other message can come
+        hang_up = asyncio.ensure_future(request.receive())  # the only further message
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()
         if not work.done():
@@ -233,26 +249,27 @@ class App:
 
 
 def _language_code(name: object) -> str:
-    """The short code of a language; empty: it is to be detected."""
+    """Return the short code of a language. Return an empty text if the language must be
+    detected."""
     return "" if name in (None, "auto") else short_code(str(name))
 
 
 def parse_form(text: str) -> dict[str, Any]:
-    """The values of a form or query; that of a repeated name is a list."""
+    """Return the values of a form or a query by name. The value of a repeated name is a list."""
     values = parse_qs(text, keep_blank_values=True, errors="strict")
-    return {name: each if len(each) > 1 else each[0] for name, each in values.items()}
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
 
 
 async def refuse(_: Request, error: Exception) -> Response:
-    """The answer to a request that is refused, as LibreTranslate's clients and DeepL's expect
-    it."""
+    """Return the answer to a rejected request, in a form that clients of LibreTranslate and of
+    DeepL understand."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail, "message": error.detail}, error.status_code)
 
 
 async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
-    """Status and text of the page of some runs, with parameters in full precision, or of why there
-    is none."""
+    """Write the page of runs, with parameters in full precision. Return the HTTP status and the
+    page, or the status 404 and the reason if the page cannot be written."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         command = ["-m", "seq2seq_attn", "export", "--weights", "fp32", "-o", str(path), *arguments]

@@ -1,6 +1,6 @@
-"""The lines of all requests wait in one list; a process translates them in batches of those that
-arrived while the last batch ran. In a thread, translation would share Python's lock with HTTP.
-"""
+"""The lines of all requests wait in one list. A process translates them in batches: while a batch
+is translated, new lines arrive for the next batch. A process is used because a thread would share
+Python's global lock with the HTTP server."""
 
 import asyncio
 import logging
@@ -17,11 +17,12 @@ from starlette.exceptions import HTTPException
 from seq2seq_attn.serve.worker import Pair, detect, translate_batch
 
 MAX_WAITING = 100_000
-"""characters of all waiting lines"""
+"""maximum number of characters in all waiting lines"""
 LINE_OVERHEAD = 20
-"""characters that each line counts in addition, because a line of one letter takes time too"""
+"""number of characters that is added for each line, because a line of one letter also takes time"""
 MAX_BATCH_CHARACTERS = 8_192
-"""characters of a batch of several lines, so that other requests do not wait long for it"""
+"""maximum number of characters in a batch of several lines, so that other requests do not wait
+long"""
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +36,12 @@ class Line(NamedTuple):
 
 
 class Batcher:
-    """Translates lines in batches of those that arrived while the last batch ran."""
+    """Translates lines in batches. Lines that arrive while a batch is translated wait for a later
+    batch."""
 
     def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
-        """`pool` has one worker, which has loaded the runs; `batch_sizes` are their lines per
-        batch, at most."""
+        """Use a pool with one worker, which has loaded the runs. `batch_sizes` are the maximum
+        numbers of lines per batch, by language pair."""
         self._pool = pool
         self._batch_sizes = batch_sizes
         self.waiting: list[Line] = []
@@ -47,8 +49,8 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
 
     async def translate(self, pair: Pair, texts: Iterable[str]) -> list[str]:
-        """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if
-        too many wait."""
+        """Translate the lines of each text. Line ends and blank lines are kept. Raises
+        HTTPException: too many lines wait, or a line could not be translated."""
         split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
         loop = asyncio.get_running_loop()
         lines = []
@@ -71,11 +73,12 @@ class Batcher:
         return results
 
     async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
-        """`detect` after the batch that is being translated."""
+        """Detect the source language of texts. The worker does this after the batch that it is
+        translating."""
         return await asyncio.wrap_future(self._pool.submit(detect, "\n".join(texts)[:1_000], pairs))
 
     async def _work(self) -> None:
-        """Translate until nothing waits."""
+        """Translate batches until no line waits."""
         while True:
             batch = self._take()
             if not batch:
@@ -91,12 +94,13 @@ class Batcher:
             self.counts["seq2seq_batches_total"] += 1
             self.counts["seq2seq_lines_total"] += len(batch)
             for line, result in zip(batch, results, strict=True):
-                if not line.result.done():  # else the client hung up
+                if not line.result.done():  # the result is done if the client hung up
                     line.result.set_result(result)
 
     def _take(self) -> list[Line]:
-        """The line that has waited longest, and those of its run that are nearest in length, which
-        is fastest."""
+        """Take a batch from the waiting lines: the line that has waited longest, and lines of the
+        same language pair whose lengths are nearest to it. Lines of similar length are fastest to
+        translate."""
         self.waiting = [line for line in self.waiting if not line.result.done()]
         if not self.waiting:
             return []

@@ -1,4 +1,4 @@
-"""The process that translates for the server: it loads the runs once and translates batches."""
+"""The process that translates for the server. It loads the runs once and translates batches."""
 
 import logging
 import math
@@ -12,7 +12,7 @@ from seq2seq_attn.runtime import memory
 Pair = tuple[str, str]
 """source and target language"""
 TRANSLATORS: dict[Pair, Any] = {}
-"""filled in the process that translates"""
+"""the translator of each language pair; filled only in the process that translates"""
 
 log = logging.getLogger(__name__)
 
@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 def load_runs(
     runs: Mapping[Pair, Run], imports: Sequence[str], options: Mapping[str, str]
 ) -> dict[Pair, int]:
-    """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as
-    `load`."""
-    # imports torch, which the process that serves does without
+    """Import modules with variants and load runs with options of `load`. Return the batch size of
+    each run. Raises UserError as `load`."""
+    # This import loads torch, which the process of the HTTP server does not need.
     from seq2seq_attn.translate.load import load
 
     import_variants(imports)
@@ -34,22 +34,26 @@ def load_runs(
 
 
 def translate_batch(pair: Pair, texts: Sequence[str]) -> list[str | None]:
-    """Translations. If a batch fails, each text is tried alone, as none may harm another client's;
-    None: it fails."""
+    """Return the translations of a batch. If the batch fails, each text is translated alone, so
+    that a text does not harm other clients. The result of a text that fails is None."""
     try:
-        return [each.text for each in TRANSLATORS[pair].translate(texts, keep_attention=False)]
+        return [result.text for result in TRANSLATORS[pair].translate(texts, keep_attention=False)]
     except Exception as error:
         if len(texts) > 1:
             return [translate_batch(pair, [text])[0] for text in texts]
-        # The error's message may hold text.
+        # Only the type is logged, because the message may contain text of the client.
         log.error("a line was not translated: %s", type(error).__name__)
         return [None]
 
 
 def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:
-    """The source languages of some pairs with probabilities in percent, the most probable first.
-    That of a token is 1 / (rank * ln(size)), Zipf's law, as vocabularies are sorted by frequency;
-    unknown ones are spelled with 30 letters."""
+    """Detect the source language of a text. Return the source languages of `pairs` with their
+    probabilities in percent, the most probable language first.
+
+    The probability of a token is 1 / (rank * ln(size)) by Zipf's law, where size is the number of
+    types, because vocabularies are sorted by frequency. An unknown token is spelled with 30
+    letters.
+    """
     costs: dict[str, float] = {}
     for pair in pairs:
         vocab = TRANSLATORS[pair].source_vocab

@@ -1,8 +1,8 @@
-"""Start a training session: check its settings, choose and lock the run directory, set the number
-of threads.
+"""Start a training session: check its settings, choose and lock the run directory, and set the
+number of threads.
 
-Modules that import torch are imported where they are used, so that mistakes in the settings are
-reported at once.
+Modules that need torch are imported inside functions, so that errors in the settings are reported
+without waiting for the import of torch.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ FIXED_ON_RESUME = (
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
 )
-"""Settings that a resume cannot change: the saved state depends on them, or scores before and after
-the resume could not be compared."""
+"""Settings that a resume cannot change. The saved state depends on them, or scores before and after
+the resume would not be comparable."""
 CHANGEABLE = (
     *("data.data_dir", "data.source_dir", "data.num_processes"),
     *(f"search.{key}" for key in ("beam_size", "n_best", "batch_size")),
 )
-"""The settings among these that a resume may change, as neither the text nor a validation depends
-on them."""
+"""Exceptions from FIXED_ON_RESUME: a resume may change these settings, because neither the text nor
+a validation depends on them."""
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +51,13 @@ log = logging.getLogger(__name__)
 def load_settings(
     config_names: Sequence[str], *settings: Settings, run_dir: Path | None, resume: bool
 ) -> Config:
-    """The configuration of `load_config` (default `multi30k`). A resumed run has its own
-    configuration, with `config_names` and `settings` on top; they do not rename it.
+    """Return the configuration that `load_config` reads; `multi30k` is the default. A resume starts
+    from the configuration of the run, which `config_names` and `settings` override. A resumed run
+    keeps its name.
 
     Raises:
-        UsageError: as `load_config`, or there is nothing to resume.
-        UserError: the run's configuration is damaged.
+        UsageError: as `load_config`, or there is no run to resume.
+        UserError: the configuration of the run is damaged.
     """
     if resume and run_dir is not None:
         run = Run(run_dir)
@@ -73,7 +74,8 @@ def load_settings(
 
 
 def newest_unfinished() -> Path:
-    """The unfinished run in `runs/` that was last written to. Raises UsageError: there is none."""
+    """Return the unfinished run in `runs/` that was last written to. Raises UsageError: there is no
+    unfinished run."""
     newest = None
     newest_s = -math.inf
     for path in RUNS_DIR.glob("*"):
@@ -93,12 +95,11 @@ def newest_unfinished() -> Path:
 def check_start(
     config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool
 ) -> Path | None:
-    """Make all checks that need no data, and return the directory to train in, as `choose_run_dir`
-    does.
+    """Make all checks that need no data. Return the training directory as `choose_run_dir` does.
 
     Raises:
-        UsageError: the settings cannot be trained or cannot be changed by a resume, or the
-            directory is taken.
+        UsageError: the settings cannot be trained, a resume cannot change a setting, or the
+            directory is not free.
         UserError: a file of the run to be resumed is damaged, or word vectors or the run to start
             from cannot be read.
     """
@@ -107,6 +108,7 @@ def check_start(
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
+    # Mixing reads the text of the earlier run, so the new run must not replace that run.
     old = config.data.vocab_from
     if overwrite and config.data.mix and path and old and path.resolve() == old.resolve():
         raise UsageError(
@@ -125,12 +127,14 @@ def check_start(
 
 
 def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:
-    """The directory to train in, as named; None: a new one, which `create_run_dir` names.
+    """Return the directory to train in: `run_dir`, or with `resume` the newest unfinished run.
+    Return None for a new run without a name, for which `create_run_dir` makes a directory.
 
     Raises:
-        UsageError: the directory holds a run that is neither resumed nor overwritten, or something
-            else; or the run to be resumed has no saved state.
-        UserError: another process trains there, or the directory contains links.
+        UsageError: the directory holds a run that is neither resumed nor overwritten, or files that
+            are not a run; or the run to be resumed has no saved state.
+        UserError: another process trains in the directory, or the directory contains symbolic
+            links.
     """
     if resume and overwrite:
         raise UsageError(
@@ -159,13 +163,13 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
             f"{run_dir}: has a model, but no saved state to resume (no {run.last_dir.name}/); "
             "--overwrite starts it over"
         )
-    with locked(run_dir):  # report another process before data is prepared
+    with locked(run_dir):  # raise an error about another process before data is prepared
         return run_dir
 
 
 def create_run_dir(config: Config, group: Group) -> Path:
-    """Create a directory `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken, for all
-    ranks. Runs that start at the same time get different directories."""
+    """Create a directory `runs/<date>-<name>-s<seed>` and return it on all ranks. If the name is
+    taken, -2, -3, ... is appended. Runs that start at the same time get different directories."""
     base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
     path = RUNS_DIR / base
     with group.in_turn():
@@ -181,11 +185,11 @@ def create_run_dir(config: Config, group: Group) -> Path:
 
 
 def check_same_run(saved: Config, config: Config) -> None:
-    """Check the settings of a resume against those of the run. Raises UsageError: a setting differs
-    that a resume cannot change."""
+    """Check the settings of a resume against the settings of the run. Log a warning for each
+    changed setting. Raises UsageError: a setting differs that a resume cannot change."""
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
-            continue  # will be chosen again from the same training pairs
+            continue  # the same training pairs will give the same value
         if _is_in(key, FIXED_ON_RESUME) and not _is_in(key, CHANGEABLE):
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; "
@@ -201,17 +205,17 @@ def check_same_run(saved: Config, config: Config) -> None:
 
 
 def _is_in(key: str, sections: Sequence[str]) -> bool:
-    """Whether a setting is one of these, or belongs to one of these sections."""
+    """Return whether a setting is one of `sections` or belongs to a section."""
     return any(f"{key}.".startswith(f"{section}.") for section in sections)
 
 
 def check_same_data(run: Run, config: Config, prepared: PreparedCorpus) -> None:
-    """Check the corpus of a resume, and the length limit that follows from it, against those of the
+    """Check that the corpus of a resume, and the length limit that depends on it, are those of the
     run.
 
     Raises:
-        UserError: another corpus.
-        UsageError: another length limit.
+        UserError: the corpus differs.
+        UsageError: the length limit differs.
     """
     if run.text_hashes["content"] != prepared.text_hashes()["content"]:
         raise UserError(
@@ -230,10 +234,18 @@ def check_same_data(run: Run, config: Config, prepared: PreparedCorpus) -> None:
 def locked(
     run_dir: Path, *, work: str = "training run", option: str = "--run-dir"
 ) -> Iterator[None]:
-    """Hold the lock of a run directory, which is created if needed. One training process at a time
-    writes to it, or does other `work` in a folder that an `option` names. The system releases the
-    lock when the process ends. The file stays: if it were removed, two processes could lock two
-    files of the same name. Raises UserError: another process holds the lock."""
+    """Hold the lock of a run directory inside the block. The directory is created if needed. While
+    one process holds the lock, no other process can train in the directory.
+
+    Other commands use this function for their folders. In the error message, `work` is what the
+    other process does, and `option` is the option that names the folder.
+
+    The system releases the lock when the process ends. The lock file is not removed: otherwise two
+    processes could lock two files of the same name.
+
+    Raises:
+        UserError: another process holds the lock.
+    """
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOCK).open("a+") as file:
         try:
@@ -254,9 +266,10 @@ def locked(
 
 
 def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
-    """Set the number of CPU threads: as configured, else as the user has set it, else that of the
-    run that is resumed, else chosen by the model's size and the load. Processes of `torchrun` share
-    the CPUs equally."""
+    """Set the number of CPU threads. The number is, in this order of preference: the configured
+    number; the number that the user has set in the environment; the number of the resumed run; a
+    choice by the size of the model and the load of the machine. Processes of `torchrun` share the
+    CPUs equally."""
     from seq2seq_attn.model.build import count_parameters, model_without_weights
     from seq2seq_attn.runtime.device import resolve_device
     from seq2seq_attn.runtime.threads import (

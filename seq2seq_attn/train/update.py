@@ -1,5 +1,5 @@
-"""One update: the micro-batches' gradients summed over tokens, clipped, applied; or skipped when
-not finite."""
+"""One update: sum the gradients of the micro-batches over target tokens, clip them, and apply them.
+An update that is not finite is skipped."""
 
 import math
 import random
@@ -37,26 +37,30 @@ UpdateKind = Literal["applied", "overflow", "non_finite"]
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """The outcome of an update. `applied`: the weights changed; `overflow`: fp16 gradients
-    overflowed, as happens while the scaler searches for its scale; `non_finite`: the loss or a
-    gradient is not finite. The last two skip the update.
+    """The outcome of an update.
+
+    `kind` is `applied` if the weights changed. It is `overflow` if fp16 gradients overflowed, as
+    happens while the scaler searches for its scale. It is `non_finite` if the loss or a gradient is
+    not finite. An update of the last two kinds is skipped.
     """
 
     kind: UpdateKind
     num_tokens: int
     loss_sum: float
-    """the translation's loss, summed over target tokens"""
+    """loss of the first model with label smoothing, without objectives, summed over target
+    tokens"""
     nll_sum: float
-    """without label smoothing, in nats"""
+    """negative log-likelihood in nats, without label smoothing, summed over target tokens"""
     gradient_norm: float
-    """norm of the first model's gradient, before clipping"""
+    """norm of the gradient of the first model, before clipping"""
     terms: Mapping[str, tuple[float, float]]
-    """for each objective, and for the loss of the reverse model, the sum of its terms and their
-    count"""
+    """the sum of terms and the count of each objective, and of the loss of the reverse model, by
+    name"""
 
 
 class Updater:
-    """Makes updates, and owns what changes with them: models, optimizer, scaler, weight average."""
+    """Makes updates. It holds all objects that an update changes: models, optimizer, loss scaler
+    and weight average."""
 
     def __init__(
         self,
@@ -69,8 +73,12 @@ class Updater:
         objectives: Mapping[str, Objective] | None = None,
         reverse: ReverseModel | None = None,
     ) -> None:
-        """`objectives`: those that `config` names, built for this model. `reverse`: the model of
-        the other direction, if an objective needs it."""
+        """Build the optimizer, the loss scaler and the weight average.
+
+        Args:
+            objectives: the objectives that `config` names, built for this model.
+            reverse: the reverse model, if an objective needs it.
+        """
         self.model = model
         self.reverse = reverse
         self.trained: nn.Module = model
@@ -88,12 +96,12 @@ class Updater:
         self._weights = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
             self._weights[REVERSE] = 1.0
-        # Not with a scaler: fp16 is for GPUs without bf16, where graphs are untested.
+        # A scaler means fp16, which is used on GPUs without bf16; graphs are untested there.
         uses_graphs = config.cuda_graphs and device.type == "cuda" and self.scaler is None
         self.graphed = GraphedPass(self.run_pass, device) if uses_graphs else None
 
     def prepare(self, batch: Batch) -> Batch:
-        """Prepare a batch ahead of time, in another thread."""
+        """Prepare a batch for the device. A second thread calls this method ahead of time."""
         if self.graphed:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
         return batch.pin_memory() if self.device.type == "cuda" else batch
@@ -107,14 +115,17 @@ class Updater:
         teacher_forcing_ratio: float,
         objective_weights: Mapping[str, float] | None = None,
     ) -> UpdateResult:
-        """Make one update. The gradient is that of the micro-batches' loss sum, divided by the
-        target tokens of all ranks, plus the weighted mean of each objective. Each model's gradient
-        is clipped by its own norm.
+        """Make one update.
+
+        The gradient is the gradient of two terms: the loss sum of the micro-batches divided by the
+        target tokens of all ranks, and the weighted mean of each objective. The gradient of each
+        model is clipped by its norm.
 
         Args:
             batches: the micro-batches of this rank.
-            update: its number (0 = first).
-            objective_weights: of this update; None: those of the configuration.
+            update: index of the update; the first update has index 0.
+            objective_weights: weight of each objective in this update; the default is the
+                configured weight.
 
         Raises:
             UserError: memory runs out; the message names the setting to lower.
@@ -143,8 +154,8 @@ class Updater:
         weights: Sequence[float],
         counts: Sequence[float],
     ) -> Tensor:
-        """Add the gradients of this rank's micro-batches. Returns [loss sum, nll sum, the sum of
-        each term], in float64."""
+        """Add the gradients of the micro-batches of this rank to the parameters. Return [loss sum,
+        nll sum, sum of terms of each objective] in float64."""
         sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
         factors = []
         for weight, count in zip(weights, counts, strict=True):
@@ -157,8 +168,8 @@ class Updater:
         return sums
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
-        """The number of terms in these batches: a count per objective, then the source tokens of
-        the reverse model's loss."""
+        """Return the number of terms in these batches: a count per objective, then the number of
+        source tokens for the loss of the reverse model."""
         counts = []
         for objective in self._objectives.values():
             counts.append(sum(objective.count(batch) for batch in batches))
@@ -169,7 +180,8 @@ class Updater:
     def run_pass(
         self, batch: Batch, num_tokens: int | Tensor, ratio: float, factors: Sequence[float] = ()
     ) -> Tensor:
-        """Forward and backward pass of a micro-batch; its loss sum, nll sum and term sums."""
+        """Run the forward and backward pass of a micro-batch. Return [loss sum, nll sum, sum of
+        terms of each objective] in float64."""
         with autocast(self.precision, self.device):
             loss = batch_loss(
                 self.model,
@@ -188,16 +200,19 @@ class Updater:
         )
 
     def _apply(self, update: int, sums: Tensor) -> tuple[UpdateKind, float, list[float]]:
-        """Clip the gradients of all ranks and update the weights, if all is finite. Returns the
-        kind of the update, the norm of the first model's gradient, and the sums over ranks."""
+        """Sum the gradients over ranks, clip them, and update the weights if all values are finite.
+        Return the kind of the update, the gradient norm of the first model, and the sums over
+        ranks."""
         self.group.sum_gradients(_trainable(self.trained))
         if self.scaler:
             self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
         clip_norm = self._config.optimizer.clip_norm or math.inf
-        norms = [nn.utils.clip_grad_norm_(_trainable(self.model), clip_norm)]  # before clipping
+        # `clip_grad_norm_` returns the norm before clipping.
+        norms = [nn.utils.clip_grad_norm_(_trainable(self.model), clip_norm)]
         if self.reverse is not None:
             norms.append(nn.utils.clip_grad_norm_(_trainable(self.reverse.model), clip_norm))
-        # This is the only synchronization with the device. The norms are the same on all ranks.
+        # One transfer reads all values: it is the only synchronization with the device. Norms are
+        # equal on all ranks, so they are not summed.
         values = torch.cat([sums, torch.stack(norms).double()]).tolist()
         sum_values = self.group.sum(values[: len(sums)])
         norm_values = values[len(sums) :]
@@ -219,14 +234,14 @@ class Updater:
 
     @torch.no_grad()
     def has_finite_weights(self) -> bool:
-        """Whether training can go on: weights that are not finite stay so. (The norm of weights
-        above 1e19 is not.)"""
+        """Return whether all weights are finite. Weights that are not finite stay so, and training
+        cannot continue. (Weights above 1e19 count as not finite, because their norm overflows.)"""
         return bool(nn.utils.get_total_norm(self.trained.parameters()).isfinite())
 
     @contextmanager
     def use_average(self) -> Iterator[None]:
-        """Use the average, if there is one, as the weights inside the block; afterwards restore the
-        weights, bit for bit."""
+        """Use the weight average, if there is one, as the weights inside the block. Afterwards, the
+        weights are restored exactly."""
         if self.average is None:
             yield
             return
@@ -239,14 +254,14 @@ class Updater:
             torch._foreach_copy_(weights, backup)
 
     def save_best(self, run: Run, about: Mapping[str, Any], scores: Mapping[str, float]) -> None:
-        """Write the weights as they are now as the best of a run, with values about them, and the
-        scores of the first model."""
+        """Write the current weights as the best model of a run, with values that describe it and
+        the scores of the first model."""
         run.save_best(self.model.state_dict(), {**about, **scores})
         if self.reverse is not None:
             self.reverse.save_best(run, about)
 
     def load_best(self, run: Run) -> list[str]:
-        """Load the best weights of a run. Returns lines for the log."""
+        """Load the best weights of a run. Return lines for the log."""
         best = run.load_best()
         self.model.load_state_dict(best.tensors)
         notes = [f"{run.path}: training starts from its weights (update {best.values['update']})"]
@@ -256,7 +271,7 @@ class Updater:
 
 
 def build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Updater:
-    """A new model on this rank's device, with its objectives and its optimizer."""
+    """Build a new model on the device of this rank, with its objectives and its optimizer."""
     device = local_device(config.train.device)
     precision = training_precision(config.train.precision, device)
     tune_float32(precision, device)
@@ -269,7 +284,7 @@ def build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Upd
     ).to(device)
     objectives = build_objectives(config, model)
     reverse = build_reverse(config, prepared, objectives, device)
-    if not group.is_first:  # ranks share the weights but not the dropout masks
+    if not group.is_first:  # ranks share their weights, but draw different dropout masks
         torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
     return Updater(
         model,
@@ -287,8 +302,8 @@ def _trainable(model: nn.Module) -> list[nn.Parameter]:
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight
-    decay does not apply to vectors, such as biases."""
+    """Build Adam or AdamW for the parameters of a model, fused if torch supports it on the device.
+    Weight decay does not apply to vectors, such as biases."""
     parameters = _trainable(model)
     matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
     vectors = [parameter for parameter in parameters if parameter.ndim < 2]
@@ -303,11 +318,11 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 
 
 class WeightAverage:
-    """The exponential moving average of the weights: average <- d * average + (1 - d) * weights
-    after each update.
+    """The exponential moving average of the weights: after each update, average <- d * average + (1
+    - d) * weights.
 
-    The decay d starts low, as min(decay, (1 + n) / (10 + n)) at update n (0 = first), so that the
-    random start is soon forgotten.
+    The decay d starts low: it is min(decay, (1 + n) / (10 + n)) at update n, where the first update
+    has index 0. So the random initial weights soon lose their influence.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -317,10 +332,11 @@ class WeightAverage:
         """the average by parameter name"""
 
     def update(self, update: int) -> None:
-        """Move the average toward the weights after the update of this index (0 = first)."""
+        """Move the average toward the current weights. `update` is the index of the update that has
+        just been applied; the first update has index 0."""
         decay = min(self._decay, (1 + update) / (10 + update))
         torch._foreach_lerp_(list(self.weights.values()), self._model_weights, 1.0 - decay)
 
     def restart(self) -> None:
-        """Begin again with the weights as they are now."""
+        """Restart the average from the current weights."""
         torch._foreach_copy_(list(self.weights.values()), self._model_weights)
