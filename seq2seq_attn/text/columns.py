@@ -1,4 +1,5 @@
-"""Which columns of a table are in which languages: by their names, or as `data.columns` says."""
+"""Choose the column of a table for each language, by the names of the columns or by
+`data.columns`."""
 
 import re
 from collections.abc import Sequence
@@ -9,26 +10,28 @@ from seq2seq_attn.text.tables import Row
 
 _ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
 _MAX_WORDS = 3
-"""the name of a column has at most so many words"""
+"""maximum number of words in the name of a column; longer cells are text"""
 _MAX_SHOWN = 40
-"""number of characters of a cell that an error shows"""
+"""number of characters of a cell that an error message shows"""
 
 
 def choose_columns(
     table: str, names: Row, languages: Sequence[str], columns: Sequence[str], *, is_keyed: bool
 ) -> tuple[tuple[str, ...], bool]:
-    """The column of each language, and whether the first row holds names.
+    """Return the key of the column of each language, and whether the first row is a header.
 
     Args:
-        table: the name of the file.
-        names: of the columns; or the first row, which may be text.
-        languages: of the sources and the target.
-        columns: numbers or names for the languages; empty: the names tell. Numbers do not apply to
-            rows with keys.
-        is_keyed: whether rows have keys.
+        table: the name of the file, for errors.
+        names: the name of each column by its key. For a table without keys, the cells of the first
+            row, which may be text.
+        languages: the languages of the sources, then of the target.
+        columns: the number or name of the column of each language. If empty, the columns are chosen
+            by `names`. Numbers are ignored for tables with keys.
+        is_keyed: whether the rows have keys, as in JSON and TMX.
 
     Raises:
-        UsageError: neither tells, or they contradict each other.
+        UsageError: neither `names` nor `columns` identify the columns, or `names` and `columns`
+            contradict each other.
     """
     named = columns_by_name(names, languages)
     are_numbers = all(column.isdigit() for column in columns)
@@ -54,7 +57,7 @@ def choose_columns(
 
 
 def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:
-    """The error that shows the first row and says how to name its columns."""
+    """Return an error that shows the first row and explains how to name the columns."""
     cells = [name[:_MAX_SHOWN] for name in names.values()]
     shown = ", ".join(f"{number}: {cell}" for number, cell in enumerate(cells, 1))
     return UsageError(
@@ -64,31 +67,35 @@ def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> U
 
 
 def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
-    """The columns named after the languages, the sides, or the languages in English, alone or with
-    other words, for example `text_en`. Empty if one is missing or not unique."""
-    one_word = {}
-    short = {}
+    """Return the columns that are named after the languages (codes or English names) or after the
+    sides, alone or with other words, for example `text_en`. Return an empty tuple if a column is
+    missing or not unique."""
+    one_word_names = {}
+    short_names = {}
     num_english = 0
     for key, name in names.items():
         words = _words(name)
         if len(words) > _MAX_WORDS:
             continue
-        short[key] = name
+        short_names[key] = name
         if " " not in name.strip():
-            one_word[key] = name
+            one_word_names[key] = name
         num_english += name.isascii() and all(len(word) > 2 for word in words)
-    columns = _match(one_word, [(language,) for language in languages])
+    columns = _match(one_word_names, [(language,) for language in languages])
     if not columns and len(languages) == 2:
-        columns = _match(one_word, _ROLES)
+        columns = _match(one_word_names, _ROLES)
     if not columns and num_english >= len(languages):
-        from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second
+        from seq2seq_attn.text.tokenizers.spacy import (
+            english_name,
+        )  # on first use: importing spaCy takes a second
 
-        columns = _match(short, [(english_name(language),) for language in languages])
+        columns = _match(short_names, [(english_name(language),) for language in languages])
     return columns
 
 
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The column of each label, which may be one of several words; empty if one is missing."""
+    """Return the column of each label. A label is a group of words with the same meaning. Return an
+    empty tuple if a label has no column, or several."""
     columns: list[str] = []
     for label in labels:
         wanted = [_words(word) for word in label]
@@ -114,4 +121,5 @@ def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def _words(name: str) -> list[str]:
+    """Return the words of a name in lower case."""
     return re.findall(r"[^\W_]+", name.lower())

@@ -1,7 +1,7 @@
-"""Locate parallel text and read it as pairs: from a file of lines for each language, or from a
-table.
+"""Locate parallel text and read it as sentence pairs. The text is a file of lines for each
+language, or a table.
 
-The names of files, columns or keys tell the languages.
+The names of files, columns or keys determine languages that the user does not specify.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,40 +26,42 @@ from seq2seq_attn.text.tables import (
 )
 
 Spec = str | Sequence[str]
-"""a prefix, a table, or [source file, target file]"""
+"""names a text: a prefix, a table, or the files [source, target]"""
 KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
 _OTHER_LANGUAGES = "see --source-language and --target-language"
 _NUM_NAMED_ROWS = 1_000
-"""number of rows whose keys are the names of columns"""
+"""number of first rows whose keys are taken as the names of columns"""
 _NUM_PAIRS_TO_CHECK = 100
-"""number of pairs whose scripts are compared with those of the languages"""
+"""number of first pairs whose scripts are compared with the scripts of their languages"""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Parallel text: a file for each language, or a table; or one file, if the source's language is
-    `none`."""
+    """Parallel text in a file for each language or in a table. If the source's language is `none`,
+    the text is one file, of the target."""
 
     paths: tuple[Path, ...]
     languages: tuple[str, ...]
-    """those of the sources, then that of the target"""
+    """the languages of the sources, then of the target"""
     form: Form | None = None
-    """of a table"""
+    """the form of the table, or None for files of lines"""
     columns: tuple[str, ...] = ()
-    """the key of each language in the rows of a table"""
+    """for a table, the key of each language in a row"""
     has_header: bool = False
 
     @property
     def layout(self) -> SourceLayout:
-        """The columns of a source line."""
+        """Return the columns of a source line."""
         return SourceLayout(self.languages[:-1])
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.paths))
 
     def pairs(self, damage: Damage | None = None) -> Iterator[tuple[str, str]]:
-        """Source (several are joined by tabs; blank without one) and target of each pair. Damaged
-        rows of a table are left out and counted in `damage`.
+        """Yield the source and the target of each pair. Several sources are joined by tabs, and the
+        source of a language model is blank.
+
+        Damaged rows of a table are left out and counted in `damage`.
 
         Raises:
             UserError: a file cannot be read, the numbers of lines differ, or too many rows are
@@ -75,7 +77,7 @@ class Text:
                 yield "\t".join(map(one_line, sources)), target
 
     def _table_rows(self, form: Form, damage: Damage) -> Iterator[tuple[str, ...]]:
-        """The cells of each row in the order of the languages."""
+        """Yield the cells of each row in the order of the languages."""
         is_header = self.has_header
         for line, row in read_rows(self.paths[0], form):
             if is_header and row:
@@ -94,8 +96,8 @@ class Text:
 
 
 def read_rows(path: Path, form: Form) -> Iterator[tuple[int, Row | None]]:
-    """The rows of a table with the numbers of their lines. Raises UserError: it is damaged as a
-    whole."""
+    """Yield the line number and the row of each row of a table. Raises UserError if the rest of the
+    table cannot be read."""
     try:
         yield from form.rows(path)
     except ValueError as error:
@@ -103,18 +105,23 @@ def read_rows(path: Path, form: Form) -> Iterator[tuple[int, Row | None]]:
 
 
 def find_text(spec: Spec, *languages: str | None, columns: Sequence[str] = ()) -> Text:
-    """Locate the text of a split, in the languages of its sources, usually one, and of its target.
-    A language that is None is read from the names of files, columns or keys. `columns`: those of
-    tables, by number or name (`data.columns`).
+    """Locate the text of a data split.
+
+    Args:
+        spec: a prefix, a table, or one file for each language.
+        languages: the languages of the sources (usually one), then of the target. None means that
+            the names of files, columns or keys determine the language.
+        columns: for a table, the number or name of each language's column (`data.columns`).
 
     Raises:
-        UsageError: the languages or columns are not clear, names or columns are those of others,
-            the two sides are the same, or their scripts are exchanged.
-        UserError: a file cannot be read, or its form is not read.
+        UsageError: the languages or columns are not clear or contradict the names of files or
+            columns, source and target are the same file, or each side is in the script of the other
+            side.
+        UserError: a file cannot be read, or its form is not supported.
     """
     names = [spec] if isinstance(spec, str) else [*spec]
     name = ", ".join(names)
-    paths = [Path(each) for each in names]
+    paths = [Path(file) for file in names]
     wanted = [language for language in languages if language != NONE]
     if len(paths) == 1 and len(wanted) > 1 and paths[0].is_file():
         text = _find_table(paths[0], wanted, columns)
@@ -135,7 +142,7 @@ def find_text(spec: Spec, *languages: str | None, columns: Sequence[str] = ()) -
 def _find_prefix(
     prefix: Path, languages: Sequence[str | None]
 ) -> tuple[list[Path], tuple[str, ...]]:
-    """The file `PREFIX.CODE` of each language, and the languages."""
+    """Return the file `PREFIX.CODE` of each language, and the languages."""
     files = _files_by_suffix(prefix)
     if not files:
         raise _no_text(prefix)
@@ -150,7 +157,8 @@ def _find_prefix(
 
 
 def _files_by_suffix(prefix: Path) -> dict[str, Path]:
-    """The files `PREFIX.SUFFIX`; plain ones before compressed ones."""
+    """Return the files `PREFIX.SUFFIX` by suffix. A plain file is preferred to a compressed
+    file."""
     if not prefix.parent.is_dir():
         return {}
     files: dict[str, Path] = {}
@@ -161,13 +169,15 @@ def _files_by_suffix(prefix: Path) -> dict[str, Path]:
 
 
 def _suffix(path: Path) -> str:
-    """The last suffix of a file's name, without that of a compression; often a language."""
+    """Return the last suffix of a file's name, often a language. The suffix of a compression is
+    ignored."""
     return plain_name(path).rpartition(".")[2]
 
 
 def _check_files(name: str, paths: Sequence[Path], languages: Sequence[str]) -> None:
-    """Raises UsageError or UserError unless the files are different, exist, are named after these
-    languages or none, and are no documents."""
+    """Raise UsageError or UserError unless the files differ from each other, exist, and are no
+    documents. Suffixes that are language codes must agree with `languages`. The file of a text
+    without a source must not be a table."""
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
     codes = [_suffix(path) for path in paths]
@@ -186,12 +196,12 @@ def _check_files(name: str, paths: Sequence[Path], languages: Sequence[str]) -> 
 
 
 def _no_text(path: Path) -> UserError:
-    """The error for a name that is not that of a text."""
+    """Return the error for a path at which no text is found."""
     return UserError(f"{path}: no such text file; expected {KINDS}")
 
 
 def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[str]) -> Text:
-    """The text of a table."""
+    """Locate the text of a table: find its form, its languages and the column of each language."""
     form = find_form(path)
     if form is None:
         raise UserError(
@@ -211,7 +221,7 @@ def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[s
 
 
 def _check_scripts(text: Text) -> None:
-    """Raises UsageError if each side is written in the script of the other side's language."""
+    """Raise UsageError if each side is written in the script of the other side's language."""
     scripts = [usual_script(language) for language in text.languages]
     if len(scripts) != 2 or None in scripts or scripts[0] == scripts[1]:
         return

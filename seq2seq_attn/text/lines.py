@@ -1,5 +1,5 @@
-"""Read a text file as lines: plain or compressed, in UTF-8 or UTF-16; the first bytes tell
-which."""
+"""Read a text file as lines. The file is plain or compressed, in UTF-8 or UTF-16; its first bytes
+show its compression and encoding."""
 
 import importlib
 import io
@@ -16,30 +16,37 @@ from seq2seq_attn.errors import UserError
 log = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 1 << 24
-"""A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
+"""maximum size of a line, JSON value or TMX unit. A longer line is not a sentence: 13 MB of gzip
+can hold a line of 3 GB."""
 _COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
 _BLOCK_SIZE = 1 << 20
-"""characters that are read at once"""
+"""number of characters that are read in one call"""
 _MODULES = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\0": "lzma",
     b"BZh": "bz2",
     b"\x28\xb5\x2f\xfd": "compression.zstd",
 }
-"""by the first bytes of a compressed file"""
+"""module that decompresses a file, by the first bytes of the file"""
+# First bytes of archives and office documents, PDF, 7z and arrays of numpy.
 _NOT_TEXT = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf", b"\x93NUMPY")
 
 
 def plain_name(path: Path) -> str:
-    """The name of a file without the suffix of a compression."""
+    """Return the name of a file without the suffix of a compression."""
     return path.stem if path.suffix in _COMPRESSED_SUFFIXES else path.name
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
-    """A text file, decompressed; its encoding; and the end of its lines, `\\r` as on old Macs if
-    there is no `\\n`. Reading it may raise whatever a decompressor raises. Raises UserError: the
-    file is missing, or is not text."""
+    """Open a text file and yield its decompressed bytes, its encoding and its line end. The line
+    end is `\\n`, or `\\r`, as on old Macs, if the file has no `\\n`.
+
+    Reading the bytes may raise any error of a decompressor; see `explain_unreadable`.
+
+    Raises:
+        UserError: the file is missing, or is not text.
+    """
     with ExitStack() as stack:
         with explain_unreadable(path):
             stream: io.BufferedReader[Any] = stack.enter_context(
@@ -61,8 +68,8 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
 
 @contextmanager
 def explain_unreadable(path: Path) -> Iterator[None]:
-    """Turn whatever a file or a decompressor raises in the block, which only reads, into a
-    UserError."""
+    """Raise a UserError instead of any error of the block. The block must only read the file, so
+    that every error is an error of the file or of a decompressor."""
     try:
         yield
     except UserError:
@@ -79,13 +86,16 @@ def explain_unreadable(path: Path) -> Iterator[None]:
 
 
 def iter_blocks(path: Path) -> Iterator[str]:
-    """The text of a file in blocks of about 1 MiB. Raises UserError as `read_lines`, when the block
-    is reached."""
+    """Yield the text of a file in blocks of about 1 MiB.
+
+    Raises:
+        UserError: when a damaged block is reached; `read_lines` lists the causes.
+    """
     with open_bytes(path) as (stream, encoding, line_end), explain_unreadable(path):
         text = io.TextIOWrapper(stream, encoding, newline=line_end)
         try:
             for block in iter(partial(text.read, _BLOCK_SIZE), ""):
-                if "\0" in block:  # UTF-16 of plain English is valid UTF-8
+                if "\0" in block:  # English text in UTF-16 is valid UTF-8 with NUL characters
                     raise ValueError
                 yield block.replace("\r", "\n") if line_end == "\r" else block
         except ValueError:
@@ -93,7 +103,8 @@ def iter_blocks(path: Path) -> Iterator[str]:
 
 
 def _damaged_line(path: Path) -> UserError:
-    """The error for a file with a line that is not text."""
+    """Return the error for a file that is not UTF-8 text. The error names the first damaged
+    line."""
     with open_bytes(path) as (stream, *_), explain_unreadable(path):
         sample = stream.peek(1)
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
@@ -110,10 +121,10 @@ def _damaged_line(path: Path) -> UserError:
 
 
 def advice_on_encoding(sample: bytes) -> str:
-    """How to convert a text that begins with `sample` and is not UTF-8, or holds a NUL
-    character."""
+    """Return how to convert a text that is not UTF-8 or contains a NUL character. `sample` holds
+    the first bytes of the text."""
     if b"\0" in sample:
-        # the first byte of a Latin letter in UTF-16BE is 0
+        # a Latin letter in UTF-16BE begins with a zero byte, in UTF-16LE it ends with one
         order = "LE" if sample[1::2].count(0) > sample[::2].count(0) else "BE"
         return (
             f"convert the file, for example with iconv -f UTF-16{order} -t UTF-8, or unpack it if "
@@ -127,8 +138,11 @@ def advice_on_encoding(sample: bytes) -> str:
 
 
 def iter_lines(path: Path) -> Iterator[str]:
-    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when a block
-    is reached."""
+    """Yield the lines of a text file, split as by `read_lines`, in constant memory.
+
+    Raises:
+        UserError: when a damaged block is reached; `read_lines` lists the causes.
+    """
     number = 1
     rest = ""
     for block in iter_blocks(path):
@@ -142,22 +156,36 @@ def iter_lines(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark.
-    Only '\\n' ends one (`str.splitlines` would also split at U+2028 and others), or '\\r' if there
-    is no '\\n'. A '\\r' before '\\n' and a byte-order mark at the start of the file are dropped,
-    and the last line needs no '\\n'. Raises UserError: the file is missing or damaged, its
-    compression or encoding is not read, or a line has more than 16 MiB."""
+    """Return the lines of a text file. The file is plain or compressed, in UTF-8, or in UTF-16 with
+    a byte-order mark.
+
+    Lines end with '\\n' only, or with '\\r' if the file has no '\\n'. (`str.splitlines` would also
+    split at U+2028 and other characters.) A '\\r' before '\\n' and a byte-order mark at the start
+    of the file are dropped. The last line needs no '\\n'.
+
+    Raises:
+        UserError: the file is missing or damaged, its compression or encoding is not supported, or
+            a line has more than 16 MiB.
+    """
     return list(iter_lines(path))
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines. The whole file is checked. Raises UserError as `read_lines`."""
+    """Return the number of lines, after reading the whole file.
+
+    Raises:
+        UserError: the file cannot be read; `read_lines` lists the causes.
+    """
     return sum(1 for _ in iter_lines(path))
 
 
 def aligned_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Line i of each file. Raises UserError as `read_lines`, and at the end if the numbers of lines
-    differ."""
+    """Yield a tuple of line i of each file, for every i.
+
+    Raises:
+        UserError: a file cannot be read (`read_lines` lists the causes), or, after the last line,
+            the files have different numbers of lines.
+    """
     try:
         yield from zip(*map(iter_lines, paths), strict=True)
     except ValueError:
@@ -166,7 +194,8 @@ def aligned_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
 
 
 def warn_about_tabs(where: str, num_lines: int) -> None:
-    """Warn of lines with tabs in an input of a run with one source. `where`: `FILE: `, or empty."""
+    """Log a warning about the number of lines with tabs, for a run with one source. `where` is the
+    start of the warning: `FILE: ` or an empty string."""
     if num_lines:
         log.warning(
             "%stabs, on %d lines, count as spaces; this run reads one source", where, num_lines

@@ -1,6 +1,7 @@
-"""Word alignment links of a sentence pair, between words or between tokens of the same text.
+"""Read and convert word alignment links of a sentence pair. Links are between words, or between
+tokens of the same text.
 
-A link is a (source position, target position) pair, as in the Pharaoh format `0-0 1-2`.
+A link is a pair (source position, target position), written as `0-0 1-2` in the Pharaoh format.
 """
 
 import re
@@ -16,20 +17,25 @@ from seq2seq_attn.text.normalize import decompose
 
 _PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
 _WORD = re.compile(r"[^ \t]+")
+# Unicode categories of control characters, characters without width, and spaces.
 _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 
 Link = tuple[int, int]
 
 
 def words_of(line: str) -> list[str]:
-    """The words that links number: separated by spaces and tabs only, as aligners do. `str.split`
-    would also separate words at a no-break space, which French has before some marks."""
+    """Return the words of a line, to which links refer. Words are separated by spaces and tabs
+    only, as in word aligners. `str.split` would also separate words at a no-break space, which
+    French has before some punctuation marks."""
     return _WORD.findall(line)
 
 
 def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """The links of a line such as `0-0 1-2`. Raises UserError: a field is not two numbers of at
-    most nine digits joined by a hyphen."""
+    """Return the links of a line such as `0-0 1-2`.
+
+    Raises:
+        UserError: a field is not two numbers of at most nine digits joined by a hyphen.
+    """
     links = []
     for field in line.split():
         match = _PHARAOH.fullmatch(field)
@@ -49,9 +55,13 @@ def links_between_words(
     source_words: Sequence[str],
     target_words: Sequence[str],
 ) -> list[Link]:
-    """Distinct links between the words that hold the linked tokens, sorted by target, then source
-    position. A token that spans several words belongs to the first. Raises ValueError as
-    `word_shares`."""
+    """Return the distinct links between words that contain linked tokens, sorted by target
+    position, then source position. A token that spans several words belongs to the first of these
+    words.
+
+    Raises:
+        ValueError: tokens and words have different numbers of characters.
+    """
     sources = _first_words(source_tokens, *_match(source_tokens, source_words))
     targets = _first_words(target_tokens, *_match(target_tokens, target_words))
     distinct = set()
@@ -70,9 +80,12 @@ def links_between_tokens(
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
 ) -> list[Link]:
-    """Distinct links from every token of a linked source word to every token of its target word,
-    sorted. A token that spans several words has the links of all of them. Raises ValueError as
-    `word_shares`."""
+    """Return the distinct links from every token of a linked source word to every token of its
+    target word, sorted. A token that spans several words has the links of all these words.
+
+    Raises:
+        ValueError: tokens and words have different numbers of characters.
+    """
     are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
     for source, target in links:
         are_linked[source, target] = True
@@ -83,9 +96,14 @@ def links_between_tokens(
 
 
 def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The share of each token's characters in each word, [tokens, words]. Both segment the same
-    text and are matched by counting characters. The end of one of several sources belongs to no
-    word. Raises ValueError: the numbers of characters differ."""
+    """Return the share of each token's characters that belongs to each word, [tokens, words].
+
+    Tokens and words must be segmentations of the same text. They are matched by counting
+    characters. `SOURCE_END` belongs to no word.
+
+    Raises:
+        ValueError: tokens and words have different numbers of characters.
+    """
     sizes, character_words = _match(tokens, words)
     shares = np.zeros((len(tokens), len(words)))
     np.add.at(shares, (np.repeat(np.arange(len(tokens)), sizes), character_words), 1.0)
@@ -99,21 +117,21 @@ def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.f
 def _first_words(
     tokens: Sequence[str], sizes: Sequence[int], character_words: npt.NDArray[np.int64]
 ) -> list[int | None]:
-    """The position of each token's first word, from what `_match` returns; None: it is the end of a
-    source, or the text has no word there."""
+    """Return the position of each token's first word. A token has None if it is `SOURCE_END`, or if
+    no word is at its position. `sizes` and `character_words` are the results of `_match`."""
     words: list[int | None] = []
     for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
         marks = decompose(token) if size == 0 else ""
         if marks and all(map(unicodedata.combining, marks)):
-            start -= 1  # they belong to the character before them
+            start -= 1  # combining marks belong to the character before them
         has_word = 0 <= start < len(character_words) and token != SOURCE_END
         words.append(int(character_words[start]) if has_word else None)
     return words
 
 
 def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """The number of characters of each token, and the word of each character. Raises ValueError as
-    `word_shares`."""
+    """Return the number of characters of each token, and the word position of each character.
+    Raises ValueError if tokens and words have different numbers of characters."""
     token_sizes = [_num_characters(token) for token in tokens]
     word_sizes = [_num_characters(word) for word in words]
     if sum(token_sizes) != sum(word_sizes):
@@ -122,9 +140,12 @@ def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.
 
 
 def _num_characters(text: str) -> int:
-    # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Decomposed
-    # and without combining marks, so that the numbers of the parts of a text add up. Spaces and
-    # characters without width do not count.
+    """Return the number of letters, digits and symbols in a text.
+
+    The text is counted in lower case and compatibility form, because tokens may be in these forms
+    and one letter can become two. Combining marks are not counted, so that the numbers of all
+    tokens add up to the number of the text. Spaces and characters without width are not counted.
+    """
     letters = decompose(text.lower().replace(SPACE, ""))
     return sum(
         unicodedata.category(letter) not in _UNSEEN and not unicodedata.combining(letter)

@@ -1,8 +1,8 @@
-"""Multi30k, task 1 (Elliott et al. 2016): download it from the dataset's repository and verify each
-file's SHA-256.
+"""Download Multi30k, task 1 (Elliott et al. 2016), from the dataset's repository and verify the
+SHA-256 of each file.
 
-The dataset is for non-commercial research and education, so its text is downloaded by each user and
-never shipped.
+The dataset is for non-commercial research and education. So every user downloads its text, and the
+package does not contain it.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from seq2seq_attn.files import atomic_path, sha256_of
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
 SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
-"""Environment variable: a folder with the published files, used when no other source folder is
-given."""
+"""environment variable that names a folder with the published files. The folder is used if `fetch`
+is called without a source folder."""
 SPLITS = {
     "train": "train",
     "valid": "val",
@@ -31,7 +31,7 @@ SPLITS = {
     "test_2017_flickr": "test_2017_flickr",
     "test_2017_mscoco": "test_2017_mscoco",
 }
-"""Our name of each split, and the dataset's."""
+"""the name of each split in this package, and its name in the dataset"""
 SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
     "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
@@ -52,19 +52,22 @@ SHA256 = {
     "val.en.gz": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
     "val.fr.gz": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
 }
-"""The published files and their SHA-256."""
+"""the published files and their SHA-256"""
 
 _TIMEOUT_S = 30.0
 _WAITS_S = (1.0, 2.0, 4.0)
-"""seconds before a download is tried again"""
+"""seconds before each repeated attempt to download a file"""
 
 _log = logging.getLogger(__name__)
 
 
 def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
-    """The files of each split that the dataset publishes in all these languages, in their order:
-    the sources, then the target. Raises UsageError: the dataset lacks a language, or one is given
-    twice."""
+    """Return the splits that the dataset publishes in all given languages, and the file of each
+    language. `languages` are the sources, then the target.
+
+    Raises:
+        UsageError: the dataset lacks a language, or a language occurs twice.
+    """
     published = sorted({name.split(".")[1] for name in SHA256})
     for language in languages:
         if language not in published:
@@ -89,10 +92,14 @@ def fetch(
     *,
     languages: Sequence[str] = ("de", "en"),
 ) -> Path:
-    """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that
-    are already there and verify are kept. The others are copied from `source_dir` (default: the
-    folder named by `SEQ2SEQ_MULTI30K_DIR`, if it exists) or downloaded. If it is interrupted, every
-    file under its final name is good, and the next call gets the rest.
+    """Put the files of some languages into `data_dir/multi30k/` and return that folder.
+
+    Files in the folder that have the right SHA-256 are kept. Missing files are copied from
+    `source_dir` or downloaded. Without `source_dir`, the folder that `SEQ2SEQ_MULTI30K_DIR` names
+    is used if it exists.
+
+    After an interruption, every file under its final name is complete, and the next call fetches
+    the missing files.
 
     Raises:
         UserError: a file cannot be copied or downloaded, or has the wrong SHA-256.
@@ -120,7 +127,7 @@ def fetch(
 
 
 def _default_source_dir() -> Path | None:
-    """The folder that the environment variable names, if it exists."""
+    """Return the folder that the environment variable names, or None if it does not exist."""
     name = os.environ.get(SOURCE_DIR_VARIABLE)
     if not name:
         return None
@@ -131,6 +138,7 @@ def _default_source_dir() -> Path | None:
 
 
 def _is_verified(path: Path) -> bool:
+    """Return whether a file exists and has the right SHA-256."""
     if not path.is_file():
         return False
     if sha256_of(path) == SHA256[path.name]:
@@ -140,12 +148,16 @@ def _is_verified(path: Path) -> bool:
 
 
 def _read(path: Path) -> bytes:
+    """Return the bytes of a file in a source folder. Raises UserError if the file does not
+    exist."""
     if not path.is_file():
         raise UserError(f"{path}: no such file; a source folder must hold the published .gz files")
     return path.read_bytes()
 
 
 def _download(url: str) -> bytes:
+    """Return the bytes at a URL. A failed download is repeated after each of `_WAITS_S`. Raises
+    UserError if all attempts fail."""
     for wait_s in (*_WAITS_S, None):
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:

@@ -23,8 +23,8 @@ _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 _MAX_MARKS = 30
 """maximum number of successive combining marks, the limit of Unicode's stream-safe text format (UAX
 15). The time of CPython's NFC is quadratic in the number of marks: 4 s for 64,000."""
-# A sequence that may contain more than `_MAX_MARKS` marks when it is decomposed. A letter decomposes
-# into at most three marks, and a mark into at most two.
+# A sequence that may contain more than `_MAX_MARKS` marks when it is decomposed. A letter
+# decomposes into at most three marks, and a mark into at most two.
 _MAYBE_MARKS = re.compile(r"\w?[^\w\s]{14,}")
 # A faster test for such a sequence: it takes a third of the time, as the pattern begins with a set.
 _HAS_RUN = re.compile(r"[^\w\s][^\w\s]{13}")

@@ -1,7 +1,7 @@
-"""Tables of parallel text as rows: TSV, CSV, JSON and TMX.
+"""Read tables of parallel text as rows: TSV, CSV, JSON and TMX.
 
-A row maps keys to text. The columns of TSV and CSV are numbered from "1", the objects of JSON have
-their own keys, and the units of TMX have languages.
+A row maps keys to text. The keys are column numbers from "1" in TSV and CSV, the keys of an object
+in JSON, and languages in TMX.
 """
 
 import csv
@@ -23,30 +23,35 @@ from seq2seq_attn.text.normalize import one_line
 
 Row = Mapping[str, str]
 Rows = Iterator[tuple[int, Row | None]]
-"""rows with the numbers of their lines; None: a damaged row; a row without keys: a blank line"""
+"""pairs of a line number and a row. The row is None if it is damaged, and empty if the line is
+blank."""
 _HEAD_SIZE = 1 << 16
-"""number of characters that tell the form of a file"""
+"""number of characters from which the form of a file is recognized"""
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _TMX_CODES = {"bpt", "ept", "ph", "it", "ut"}
-"""elements whose own text is markup"""
+"""TMX elements that contain markup instead of text"""
 _ENTITY = re.compile(r"&(?!amp;|lt;|gt;|quot;|apos;)[a-zA-Z]\w*;")
-"""an entity of HTML that XML lacks"""
+"""an HTML entity that XML does not define"""
 
 
 class Form(NamedTuple):
-    """A kind of table."""
+    """A file format of tables."""
 
     name: str
     suffixes: tuple[str, ...]
     matches: Callable[[str], object]
-    """whether the first characters of a file look like this form"""
+    """returns whether the first characters of a file look like this format"""
     rows: Callable[[Path], Rows]
-    """reads the rows; raises ValueError for damage behind which nothing can be read"""
+    """yields the rows of a file; raises ValueError if the rest of the file cannot be read"""
 
 
 def find_form(path: Path) -> Form | None:
-    """The form of a table: by the suffix of its name, or else by its first characters. None: the
-    file is not a table. Raises UserError as `check_no_document`."""
+    """Return the form of a table by the suffix of its name, or else by its first characters. Return
+    None if the file is not a table.
+
+    Raises:
+        UserError: the file is a document and not lines of text.
+    """
     named = form_by_suffix(path)
     if named is not None:
         return named
@@ -57,13 +62,13 @@ def find_form(path: Path) -> Form | None:
 
 
 def form_by_suffix(path: Path) -> Form | None:
-    """The form that the name of a file says."""
+    """Return the form to which the suffix of a file belongs, or None."""
     name = plain_name(path).lower()
     return next((form for form in FORMS if name.endswith(form.suffixes)), None)
 
 
 def check_no_document(path: Path) -> None:
-    """Raises UserError if a file is a document and not lines of text."""
+    """Raise UserError if a file is a document and not lines of text."""
     head = read_head(path)
     for advice, pattern in _DOCUMENTS.items():
         if pattern.search(head):
@@ -71,7 +76,7 @@ def check_no_document(path: Path) -> None:
 
 
 def read_head(path: Path) -> str:
-    """The first characters of a file, in whole lines if possible."""
+    """Return the first characters of a file, in whole lines if possible."""
     head = next(iter_blocks(path), "")[:_HEAD_SIZE]
     if len(head) < _HEAD_SIZE:
         return head
@@ -80,14 +85,15 @@ def read_head(path: Path) -> str:
 
 @dataclass
 class Damage:
-    """Counts the rows of a text that are left out because they are damaged."""
+    """Count the rows of a table that are left out because they are damaged."""
 
     num_rows: int = 0
+    """number of all rows"""
     lines: list[int] = field(default_factory=list)
-    """the numbers of the damaged lines"""
+    """line numbers of the damaged rows"""
 
     def check(self, name: str) -> None:
-        """Raises UserError if too many rows are damaged to leave them out."""
+        """Raise UserError if too many rows of the table `name` are damaged."""
         if not may_leave_out(len(self.lines), self.num_rows):
             raise UserError(
                 f"{name}, line {self.lines[0]}: damaged, as are {len(self.lines):,} of "
@@ -96,31 +102,36 @@ class Damage:
             )
 
     def describe(self) -> str:
-        """The number of damaged rows, and the first one."""
+        """Return a message with the number of damaged rows and the line of the first damaged
+        row."""
         return f"{len(self.lines):,} damaged rows left out, the first in line {self.lines[0]:,}"
 
 
 def may_leave_out(num_damaged: int, num_rows: int) -> bool:
-    """Whether a table is read without its damaged rows: at most one in a hundred, or a single one
-    among at least twenty."""
+    """Return whether a table is read without its damaged rows. At most 1% of the rows may be
+    damaged, or one of at least twenty rows."""
     return num_damaged <= num_rows / 100 or (num_damaged == 1 and num_rows >= 20)
 
 
 class _Dialect(NamedTuple):
-    """How the cells of a row are separated."""
+    """The way in which the cells of a row are separated."""
 
     num_columns: int
+    """number of columns of most rows"""
     options: Mapping[str, Any]
-    """of `csv.reader`; empty: tabs, and quotation marks are text"""
+    """options of `csv.reader`. If empty, tabs separate cells, and quotation marks are text."""
     num_odd: int
-    """number of rows with another number of columns"""
+    """number of rows that do not have `num_columns` columns"""
     num_rows: int
 
 
 def _find_dialect(head: str) -> _Dialect | None:
-    """The separators with which most rows have the same number of columns, at least two. Text with
-    tabs is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around
-    each cell."""
+    """Return the dialect in which most rows have the same number of columns, at least two. Return
+    None if no dialect gives two columns.
+
+    Text with tabs is read as CSV only if quotation marks are doubled, as in `"a ""b"" c"`, or
+    enclose every cell.
+    """
     lines = head.split("\n")
     if separator := _named_separator(lines[0]):
         return _try_csv(lines[1:], separator, None)
@@ -137,7 +148,7 @@ def _find_dialect(head: str) -> _Dialect | None:
 
 
 def _is_delimited(head: str) -> bool:
-    """Whether a text has the same separators in each line."""
+    """Return whether all lines of a text have the same separators."""
     dialect = _find_dialect(head)
     if dialect is None:
         return False
@@ -145,12 +156,13 @@ def _is_delimited(head: str) -> bool:
 
 
 def _named_separator(line: str) -> str | None:
-    """The separator that the first line of a CSV file names, as in `sep=;`."""
+    """Return the separator that the first line of a CSV file names, as in `sep=;`, or None."""
     match = re.fullmatch(r"sep=(.)\r?", line)
     return match[1] if match else None
 
 
 def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Dialect:
+    """Return the dialect of lines that are read as CSV with a separator and an escape character."""
     options = {"delimiter": separator, "escapechar": escape, "strict": True}
     rows = [cells for _, cells in _csv_cells(lines, options)]
     if sum(map(len, lines)) > _HEAD_SIZE // 2:
@@ -159,14 +171,16 @@ def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Diale
 
 
 def _dialect(options: Mapping[str, Any], sizes: Sequence[int]) -> _Dialect:
-    (num_columns, number), *_ = Counter(sizes).most_common(1) or [(0, 0)]
-    return _Dialect(num_columns, options, len(sizes) - number, len(sizes))
+    """Return a dialect, given the number of cells in each row."""
+    (num_columns, num_rows), *_ = Counter(sizes).most_common(1) or [(0, 0)]
+    return _Dialect(num_columns, options, len(sizes) - num_rows, len(sizes))
 
 
 def _csv_cells(
     lines: Iterable[str], options: Mapping[str, Any]
 ) -> Iterator[tuple[int, list[str] | None]]:
-    """The cells of each row; None for each line of a row that cannot be read."""
+    """Yield the line number and the cells of each row. Each line of a row that cannot be read is
+    yielded with None."""
     reader = csv.reader((f"{line}\n" for line in lines), **options)
     while True:
         start = reader.line_num + 1
@@ -182,6 +196,7 @@ def _csv_cells(
 
 
 def _delimited_rows(path: Path) -> Rows:
+    """Yield the rows of a TSV or CSV file."""
     dialect = _find_dialect(read_head(path))
     if dialect is None:
         raise ValueError("not the same separators in each line")
@@ -206,7 +221,8 @@ def _delimited_rows(path: Path) -> Rows:
 
 
 def _json_rows(path: Path) -> Rows:
-    """Values one after another, such as an object per line, or the items of a list."""
+    """Yield a row for each JSON value. The values follow each other, for example one object per
+    line, or are the items of a list."""
     blocks = iter_blocks(path)
     text = next(blocks, "")
     is_list = re.match(r"\s*\[\s*(?=[\[{])", text)
@@ -237,8 +253,8 @@ def _json_rows(path: Path) -> Rows:
 
 
 def _json_row(value: Any) -> Row | None:
-    """The text in a list, or in an object and the objects in it, such as `translation`; a null is
-    blank. None: there is no text."""
+    """Return the text in a list, or in an object and its inner objects, such as `translation`. A
+    null is blank text. Return None if the value contains no text."""
     if isinstance(value, list):
         value = {str(number): item for number, item in enumerate(value, 1)}
     if not isinstance(value, dict):
@@ -255,8 +271,8 @@ def _json_row(value: Any) -> Row | None:
 
 
 def _tmx_rows(path: Path) -> Rows:
-    """The translation units. A text has two keys, such as `pt` and `pt-br`; a language that a unit
-    lacks is blank."""
+    """Yield a row for each translation unit. A text has two keys, its language with and without the
+    region, such as `pt-br` and `pt`. A language that a unit lacks is blank."""
     text = ""
     line = 1
     for block in iter_blocks(path):
@@ -272,6 +288,8 @@ def _tmx_rows(path: Path) -> Rows:
 
 
 def _tmx_row(unit: str) -> Row | None:
+    """Return the text of each language in a translation unit, or None if the unit is not valid
+    XML."""
     try:
         element = ElementTree.fromstring(_ENTITY.sub(lambda match: html.unescape(match[0]), unit))
     except ElementTree.ParseError:
@@ -295,7 +313,7 @@ _DOCUMENTS = {
     ),
     "subtitles; remove their time stamps": re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+"),
 }
-"""documents that are not read, by what to do with them"""
+"""patterns of documents that cannot be read, by the advice for the user"""
 FORMS = (
     Form("TMX", (".tmx",), _is_tmx, _tmx_rows),
     Form(

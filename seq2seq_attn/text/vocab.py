@@ -148,7 +148,7 @@ def build_vocab(
     """Build a vocabulary of the `max_size` most frequent tokens that occur at least `min_frequency`
     times. Special tokens are not counted, and `max_size=None` sets no limit. Tokens with equal
     counts are sorted by code points."""
-    # Only torchtext's list of tokens is used, because its `stoi` adds every token that is looked up.
+    # Only torchtext's list of tokens is used, because its `stoi` adds any token that is looked up.
     # torchtext removes text that is spelled like a special token from the counts.
     counter = counter.copy()
     del counter[SOURCE_END]

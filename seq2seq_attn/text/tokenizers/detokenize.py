@@ -67,7 +67,7 @@ def _attachment(
 ) -> tuple[bool, bool]:
     """Return whether token i is written without a space on its left, and on its right.
 
-    `open_quotes` is a stack of the quotation marks that are open before token i. `_quote` changes
+    `open_quotes` is a stack of the quotation marks that are open before token i. `_quote_attachment` changes
     the stack if token i is a quotation mark, so tokens must be passed in order.
     """
     token = tokens[i]
@@ -80,7 +80,7 @@ def _attachment(
     if token in _OPENING:
         return _RIGHT
     if token in _QUOTES or (open_quotes and token in _QUOTES[open_quotes[-1]]):
-        return _quote(tokens, i, open_quotes)
+        return _quote_attachment(tokens, i, open_quotes)
     if token == "/" or (token == "-" and _is_inside_word(previous, following, language)):
         return _BOTH
     if token in _CURRENCIES:
@@ -120,7 +120,7 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
     return token in _BARE_CLITICS and (previous in _PRONOUNS or previous in ("'", "’"))
 
 
-def _quote(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool, bool]:
+def _quote_attachment(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool, bool]:
     """Return the attachment of token i, a quotation mark or apostrophe, as `_attachment` does.
 
     The function changes `open_quotes`: it removes the last mark if token i closes that mark, and

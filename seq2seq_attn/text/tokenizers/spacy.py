@@ -28,8 +28,8 @@ _SEARCHES = {
 }
 """names of a spaCy tokenizer's regular expressions and the attributes that search for them; `match`
 and `url` recognize whole spans that are one token"""
-# Parts of a line that are tokenized apart from the rest: `<unk>`, which a model may have written and
-# which is one token, 32 punctuation marks in a row, and 1,024 characters without a space. spaCy
+# Spans that are tokenized apart from the rest of a line: `<unk>`, which a model may have written and
+# which is one token; 32 punctuation marks in a row; and 1,024 characters without a space. spaCy
 # splits off one punctuation mark at a time and searches the rest of the span each time: 4,000
 # brackets took 2 s, and a megabyte would take days. Ordinary text has no such runs.
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
@@ -87,14 +87,14 @@ class SpacyTokenizer(Tokenizer):
 
     def _tokens(self, line: str) -> list[str]:
         # the tokenizer is called, because the pipeline rejects lines longer than its `max_length`
-        """Tokenize a normalized line by spaCy. The parts that `_CUT_OUT` matches are tokenized
+        """Tokenize a normalized line by spaCy. The spans that `_CUT_OUT` matches are tokenized
         separately."""
         tokenize = self._nlp.tokenizer
-        cuts = [0]
+        bounds = [0]
         for match in _CUT_OUT.finditer(line):
-            cuts += match.span()
+            bounds += match.span()
         tokens: list[str] = []
-        for start, stop in pairwise([*cuts, len(line)]):
+        for start, stop in pairwise([*bounds, len(line)]):
             span = line[start:stop]
             if span == _UNKNOWN:
                 tokens.append(span)
@@ -116,12 +116,14 @@ class SpacyTokenizer(Tokenizer):
                 self._known_starts.add(span)
         tokenized = []
         for line, spans in zip(lines, spans_by_line, strict=True):
-            is_whole = False
+            needs_whole_line = False
             if not self._known_starts.isdisjoint(spans):
                 for left, right in pairwise(spans):
-                    may_end = right in self._known_starts
-                    is_whole = is_whole or (may_end and known[left][-1] in starts)
-            if is_whole:
+                    may_continue = right in self._known_starts
+                    needs_whole_line = needs_whole_line or (
+                        may_continue and known[left][-1] in starts
+                    )
+            if needs_whole_line:
                 tokenized.append(self._tokens(line))
             else:
                 tokenized.append(list(chain.from_iterable(map(known.__getitem__, spans))))
@@ -185,7 +187,7 @@ def special_edges(tokenizer: Any) -> tuple[set[str], set[str]]:
         if len(searched) > 1:
             starts.update(searched[:-1])
             ends.update(searched[1:])
-            # spans in the cache contain the tokens of the special case instead of the matched tokens
+            # spans in the cache hold the tokens of the special case instead of the matched tokens
             tokens = [token.text for token in tokenizer(text)]
             ends.add(tokens[0])
             starts.add(tokens[-1])
