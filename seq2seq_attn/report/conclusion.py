@@ -1,8 +1,9 @@
-"""The finding of an evaluation in a sentence or two, computed from its scores.
+"""State the conclusion of an evaluation in one or two sentences, computed from its scores.
 
-It compares the shortest and the longest sentences, and says so where a difference may be due to
-chance. Buckets with too few sentence pairs are left out, and of a whole set with too few there is
-no verdict.
+The conclusion compares arms on the shortest and on the longest sentences, and says where a
+difference may be due to chance. An arm is a group of runs that differ only in their seed. A bucket
+holds the sentence pairs of a range of lengths. Buckets with too few sentence pairs are ignored. If
+the whole set has too few pairs, the conclusion does not compare arms.
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,13 @@ from seq2seq_attn.metrics.significance import SIGNIFICANT_P
 from seq2seq_attn.metrics.table import METRICS
 
 LEARNT = 1.0
-"""a model with less BLEU has not learnt to translate"""
+"""A model with less BLEU has not learnt to translate."""
 VISIBLE = 0.05
-"""smaller differences are 0.0 with one decimal"""
+"""Smaller differences are 0.0 when rounded to one decimal."""
 
 
 class _Slice(NamedTuple):
-    """Some of the sentences, and the scores of all arms on them."""
+    """The scores of all arms on a part of the sentences."""
 
     label: str
     scores: list[ArmScore]
@@ -31,11 +32,15 @@ class _Slice(NamedTuple):
         return self.value(arm) - self.value(0)
 
     def is_visible(self, arm: int = 1) -> bool:
-        """Whether the difference from the first arm is more than 0.0 with one decimal."""
+        """Tell whether the arm's difference from the first arm is not 0.0 with one decimal."""
         return abs(self.difference(arm)) >= VISIBLE
 
     def is_clear(self, arm: int = 1) -> bool:
-        """Whether that difference exceeds what the choice of sentences and the seeds explain."""
+        """Tell whether neither the choice of sentences nor the seeds explain the difference.
+
+        The paired bootstrap must be significant, and the scores of the two arms' seeds must not
+        overlap.
+        """
         test = self.scores[arm].bootstrap
         if test is None or not test.is_significant or not self.is_visible(arm):
             return False
@@ -45,7 +50,7 @@ class _Slice(NamedTuple):
 
 
 def clear_note(*, has_seeds: bool) -> str:
-    """The rule of `_Slice.is_clear`, for the reader."""
+    """Explain to readers of a report when a difference is clear (`_Slice.is_clear`)."""
     p = f"p < {SIGNIFICANT_P:g}"
     if not has_seeds:
         return f"a difference is clear if {p} and its 95 % interval excludes 0"
@@ -59,8 +64,8 @@ def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
     """State in a sentence or two what the scores of one test set show.
 
     Args:
-        has_attention: whether each run attends to source positions, so that two arms can be called
-            the attention model and the fixed vector; empty: unknown.
+        has_attention: For each run, whether it attends to source positions. Two arms can then be
+            called the attention model and the fixed vector. Empty if this is unknown.
     """
     whole = scores.whole
     informative = [name for name in scores.bucket_metrics if not whole.scores[name][0].is_too_short]
@@ -96,13 +101,19 @@ def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
 
 
 def _arm_names(scores: SetScores, has_attention: Sequence[bool]) -> list[str]:
-    """The names of the arms, with their kinds where one of two has attention and one has not."""
+    """Return the names of the arms.
+
+    If there are two arms and only one attends to source positions, the names say which one.
+    """
     names = [arm.name for arm in scores.arms]
     attends = [has_attention[arm.runs[0]] for arm in scores.arms] if has_attention else []
     if len(names) != 2 or len(set(attends)) < 2:
         return names
     kinds = {True: "the attention model", False: "the fixed vector"}
-    return [f"{kinds[is_one]} ({name})" for is_one, name in zip(attends, names, strict=True)]
+    labels = []
+    for name, attends_to_source in zip(names, attends, strict=True):
+        labels.append(f"{kinds[attends_to_source]} ({name})")
+    return labels
 
 
 def _listed(names: Sequence[str], values: Sequence[str]) -> str:
@@ -110,6 +121,7 @@ def _listed(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _conclude_one(name: str, title: str, unit: str, overall: _Slice, ends: Sequence[_Slice]) -> str:
+    """Compare one arm's scores on the shortest and the longest sentences, which `ends` holds."""
     if not ends:
         score = overall.scores[0].interval.to_text(unit=f" {title}")
         return f"{name} scores {score} on {overall.label}."
@@ -128,7 +140,8 @@ def _conclude_one(name: str, title: str, unit: str, overall: _Slice, ends: Seque
 def _conclude_two(
     names: Sequence[str], title: str, unit: str, overall: _Slice, ends: Sequence[_Slice]
 ) -> str:
-    if not any(row.is_visible() for row in (overall, *ends)):
+    """Compare two arms, on the longest or the shortest sentences if they clearly differ there."""
+    if not any(scores.is_visible() for scores in (overall, *ends)):
         return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
     clear = [end for end in ends if end.is_clear()]
     if not clear:
@@ -142,7 +155,7 @@ def _conclude_two(
                 "; the difference is clear on neither the shortest nor the longest sentences alone"
             )
         return f"On {overall.label} {scores}."
-    shown = clear[-1]  # the longest sentences, if the arms differ there
+    shown = clear[-1]  # The longest sentences come last and are preferred.
     opposite = ends[0] if shown is ends[1] else ends[1]
     sentence = (
         f"On sentences of {shown.label} {unit} {names[0]} scores {shown.value(0):.1f} {title}, "
@@ -159,6 +172,7 @@ def _conclude_two(
 
 
 def _conclude_many(names: Sequence[str], title: str, shown: _Slice, *, lowest_is_best: bool) -> str:
+    """Name the best and the worst of three or more arms."""
     order = sorted(range(len(names)), key=shown.value, reverse=not lowest_is_best)
     best, worst = order[0], order[-1]
     num_clear = sum(shown.is_clear(arm) for arm in range(1, len(names)))

@@ -7,30 +7,34 @@ import numpy as np
 from seq2seq_attn.translate.attention_map import LEVELS, PackedMap
 
 MIN_TOKENS = 8
-"""fewest tokens of source and translation, without <eos>: enough to show something"""
+"""An example needs at least this many tokens, without <eos>, on each side to show something."""
 MAX_TOKENS = 16
-"""most tokens of source and translation, without <eos>: few enough to be read at a glance"""
+"""An example has at most this many tokens, without <eos>, on each side, to be read at a glance."""
 _EXACT = 100.0
 _NEAR = 5.0
-"""chrF: where no translation is exact, those this close to the best one are as good"""
+"""If no translation is exact, translations within this many chrF of the best count as equally
+good."""
 _DISTANCE = 3
-"""a target word is reordered if an earlier one attends to a source position at least this far to
-the right of its own"""
+"""A target word is reordered if an earlier target word attends to a source position that is at
+least this many positions further right."""
 
 
 def choose_example(
     maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]
 ) -> dict[str, int] | None:
-    """Choose a `run` and the `row` of a sentence among those of all sets.
+    """Choose the `run` and the `row` of the example among the sentences of all sets.
 
-    The run is the first with attention. Among the sentences of middle length without unknown words
-    that it translates best, the example is the one with the most reordered words; if there are
-    some that every other run gets wrong, one of these. None if every sentence with a map has
-    unknown words.
+    The run is the first run that has attention maps of sentences without unknown words. The example
+    is chosen among these sentences in three steps. Sentences of middle length are preferred. Then
+    the best translations are kept, and of these only the sentences that every other run translates
+    worse, if there are any. The example is the remaining sentence with the most reordered words.
 
     Args:
-        maps: for each run and sentence.
-        chrf: for each run and sentence; 100 is an exact translation.
+        maps: For each run, the attention map of each sentence.
+        chrf: For each run, the chrF of each sentence. 100 is an exact translation.
+
+    Returns:
+        The indices `run` and `row`, or None if every sentence with a map has unknown words.
     """
     for run, run_maps in enumerate(maps):
         known = {}
@@ -46,6 +50,7 @@ def choose_example(
 
 
 def _is_middle_length(packed: PackedMap) -> bool:
+    """Tell whether a sentence and its translation have `MIN_TOKENS` to `MAX_TOKENS` tokens."""
     lengths = [len(packed.source_tokens) - 1, len(packed.target_tokens) - 1]
     return MIN_TOKENS <= min(lengths) and max(lengths) <= MAX_TOKENS
 
@@ -53,8 +58,10 @@ def _is_middle_length(packed: PackedMap) -> bool:
 def _best_translated(
     rows: Sequence[int], run: int, chrf: Sequence[Sequence[float]]
 ) -> Sequence[int]:
-    """The sentences that a run translates best; if possible, those that all other runs get
-    wrong."""
+    """Return the sentences that a run translates best.
+
+    If all other runs translate some of these worse, return these only.
+    """
     scores = chrf[run]
     best = max(scores[row] for row in rows)
     lowest = best if best >= _EXACT else best - _NEAR
@@ -69,7 +76,11 @@ def _best_translated(
 
 
 def reordering_key(packed: PackedMap) -> tuple[int, float]:
-    """The number of reordered target words, and the mean of the largest weights of all rows."""
+    """Return a key that sorts examples.
+
+    Its parts are the number of reordered target words, and the mean over target words of the
+    largest attention weight.
+    """
     levels_TS = packed.levels_TS()
     largest_T = levels_TS.max(axis=1)
     attended = levels_TS.argmax(axis=1)[largest_T > LEVELS / 2]

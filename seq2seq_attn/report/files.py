@@ -1,5 +1,8 @@
-"""The files that an evaluation leaves: JSON, a page to read, plots, a CSV row per score, and tables
-in LaTeX."""
+"""Write the files of a report: JSON, a page to read, plots, CSV and LaTeX tables.
+
+An arm is a group of runs that differ only in their seed. A bucket holds the sentence pairs of a
+range of lengths. The pooled set has the sentence pairs of all test sets.
+"""
 
 import csv
 import io
@@ -58,7 +61,10 @@ _LATEX = {
 def plot_path(
     beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1
 ) -> Path:
-    """The plot beside a report: `report.valid.json` has `bleu-by-length.valid.png`."""
+    """Return the path of a plot beside a report's file.
+
+    The plot beside `report.valid.json` is, for example, `bleu-by-length.valid.png`.
+    """
     suffix = f".{beside.stem}"
     if beside.stem.partition(".")[0] == "report":
         suffix = suffix.removeprefix(".report")
@@ -67,8 +73,16 @@ def plot_path(
 
 
 def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = ()) -> None:
-    """`check_outputs` for the files that a user names for a report, as for `write_report_files`.
-    Raises UsageError also for a page that ends neither in .md nor in .html."""
+    """Check with `check_outputs` the files that a user names for a report.
+
+    Args:
+        files: The files by kind, as for `write_report_files`.
+
+    Raises:
+        UsageError: The page ends neither in .md nor in .html, two files are the same, or a file is
+            also an input.
+        UserError: A file cannot be written.
+    """
     page = files.get("report")
     if page is not None and page.suffix not in (".md", ".html"):
         raise UsageError(
@@ -86,15 +100,15 @@ def write_report_files(
     *,
     is_named: bool = True,
 ) -> list[Path]:
-    """Write the files of a report. Returns the paths that were written.
+    """Write the files of a report, and return their paths.
 
     Args:
-        files: by kind: `json`, `report` (a page to read, .md or .html), `csv` (a row per score),
-            `latex` (tables for papers).
-        plots: plots in this format, beside the first of the files.
-        page: makes the HTML page.
-        is_named: whether the user named the files; otherwise they lie in a run directory, which may
-            be a stranger's: a link there is replaced, not written through.
+        files: The files by kind: `json`, `report` (a page to read, .md or .html), `csv` (a row per
+            score) and `latex` (tables for papers).
+        plots: The format of plots, which are written beside the first file. None writes no plots.
+        page: Makes the HTML page.
+        is_named: Whether the user named the files. Otherwise they are in a run directory, which may
+            come from a stranger. There a link is replaced, so that nothing is written through it.
     """
     pictures = []
     if plots and files:
@@ -116,8 +130,11 @@ def write_report_files(
 
 
 def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
-    """A plot of the scores by length, and of several runs one of the share that each keeps; of
-    several test sets the pooled one is drawn."""
+    """Write plots of scores by length, and return their paths.
+
+    If there are several arms, a second plot shows the share of the first arm's score that each arm
+    keeps. If there are several test sets, the pooled set is drawn.
+    """
     written = []
     for scores in report.drawn_sets:
         metric = scores.bucket_metrics[0]
@@ -133,8 +150,11 @@ def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
 
 
 def csv_text(sets: Sequence[SetScores]) -> str:
-    """A row for each test set, length bucket (and all lengths), metric, and run or arm; empty cells
-    are not known."""
+    """Return the scores as CSV: a row for each test set, bucket, metric, and run or arm.
+
+    The whole set has rows too. Arms have rows if an arm has several runs. A cell is empty if its
+    value does not exist, for example the p-value of the first arm.
+    """
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -162,11 +182,12 @@ def csv_text(sets: Sequence[SetScores]) -> str:
 
 
 def _without_formula(text: str) -> str:
-    """A quote before text that a spreadsheet would take for a formula."""
+    """Put a quote before text that a spreadsheet would take for a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _score_cells(score: ArmScore) -> dict[str, float | None]:
+    """Return the values of a score by column; values that do not exist are left out."""
     interval = score.interval
     cells = {
         "num_seeds": len(score.values),
@@ -185,8 +206,10 @@ def _score_cells(score: ArmScore) -> dict[str, float | None]:
 
 
 def latex_text(report: Report) -> str:
-    r"""A file to `\input`, in UTF-8, in booktabs' style: the scores of each set, and by length
-    where there is room for one set."""
+    r"""Return LaTeX tables in the style of booktabs, for a file to `\input`.
+
+    There is a table of scores for each set, and a table of scores by length for each drawn set.
+    """
     signatures = report.sets[0].signatures
     metric = report.sets[0].bucket_metrics[0]
     notes = "; ".join(f"{METRICS[name].title} {text}" for name, text in signatures.items())
@@ -202,8 +225,10 @@ def latex_text(report: Report) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number,
-    U+65E5."""
+    """Escape text for LaTeX.
+
+    A character that LaTeX's standard fonts lack is written as its code point, for example U+65E5.
+    """
     escaped = []
     for char in normalize(text):
         if char in _LATEX:
@@ -216,7 +241,10 @@ def escape_latex(text: str) -> str:
 
 
 def _latex_cell(cell: str) -> str:
-    """A cell in which the hyphens of numbers are minus signs, and a hyphen alone a dash."""
+    """Return a table cell in LaTeX.
+
+    A hyphen before a number becomes a minus sign. A cell with only a hyphen becomes a dash.
+    """
     if cell == "-":
         return "--"
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape_latex(cell))
@@ -225,7 +253,8 @@ def _latex_cell(cell: str) -> str:
 def _latex_table(label: str, caption: str, table: Table) -> str:
     lines = []
     for row in table.rows:
-        # A row that begins with a bracket would be read as an option of the row before.
+        # Braces protect the first cell: LaTeX would read a bracket at the beginning of a row as an
+        # option of the previous row.
         first, *numbers = [_latex_cell(cell) for cell in row]
         lines.append(" & ".join([f"{{{first}}}", *numbers]) + r" \\")
     header = " & ".join(_latex_cell(cell) for cell in table.header)

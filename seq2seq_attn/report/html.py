@@ -1,4 +1,4 @@
-"""Evaluations and attention maps as self-contained HTML files (`template.py`)."""
+"""Write evaluations and attention maps as self-contained HTML pages; `template.py` fills them."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,18 @@ from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_NOTE, PackedMap
 
 Maps = Sequence[PackedMap | None]
-"""the map of each sentence, None where there is none"""
+"""the attention map of each sentence, None for a sentence without a map"""
 TokenLists = dict[tuple[str, ...], int]
-"""lists of tokens with their numbers; runs that share a tokenizer share source tokens"""
+"""Each distinct list of tokens with its index in the page. Runs with equal tokenizers have equal
+source tokens, which the page then holds once."""
 MAP_CHARACTERS = 1_000
-"""average budget of an attention map; 1,000 sentences of two runs then stay under 3 MB with their
-texts"""
+"""The average number of characters for an attention map. A page with 1,000 sentences and two runs
+then stays under 3 MB, texts included."""
 FLOORS = (1, 3, 8, 20, 50)
-"""smallest weights that are kept, in 255ths: the first of these with which the maps fit is taken"""
+"""Candidates for the smallest weight that is kept, in 255ths; the first that makes the maps fit is
+taken."""
 MAX_VALIDATIONS = 200
-"""of a learning curve; longer ones are thinned evenly"""
+"""The most points of a learning curve. A curve with more validations is thinned evenly."""
 
 WEB = Path(__file__).parent / "web"
 _STYLES = ("page.css", "tables.css", "sentences.css", "maps.css")
@@ -50,7 +52,7 @@ SCRIPTS = (
     "setup.js",
     "main.js",
 )
-"""declarations, and at the end what draws the page"""
+"""The scripts in order. All but the last only declare; `main.js` draws the page."""
 
 
 def html_report(
@@ -59,13 +61,16 @@ def html_report(
     translations: Sequence[Sequence[SetTranslations]],
     histories: Sequence[tuple[Mapping[str, Any], Sequence[Validation]]],
 ) -> str:
-    """The report as a page: the finding, a map, scores, curves, sentences with their attention,
-    configurations.
+    """Return an HTML page of the report.
+
+    The page shows the conclusion, an example's attention map, scores, learning curves, sentences
+    with their attention, and configurations.
 
     Args:
-        sets: the sets that were scored, without the pooled one.
-        translations: of each set, by each of the report's runs.
-        histories: the configuration of each run and its validations, by update; empty: not shown.
+        sets: The sets that were scored, without the pooled set of all test sets.
+        translations: For each run of the report, its translations of each set.
+        histories: For each run, its configuration and its validations in the order of updates. Both
+            are empty if the page should not show them.
     """
     names = report.sets[0].runs
     all_maps = []
@@ -111,8 +116,11 @@ def html_report(
 
 
 def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
-    """Translated lines with their attention as a page. A line has its number in the input, from 1,
-    its text and its map."""
+    """Return an HTML page of translated lines with their attention.
+
+    Args:
+        lines: For each line, its number in the input (from 1), its translation and its map.
+    """
     [maps], floor = _fit([[packed for _, _, packed in lines]])
     token_lists: TokenLists = {}
     rows = []
@@ -130,6 +138,7 @@ def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
 
 
 def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
+    """Return the name and the size of a set as plain values for the page."""
     return {
         "name": visible(test_set.name),
         "num_pairs": len(test_set.references),
@@ -138,8 +147,11 @@ def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
 
 
 def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
-    """Maps as the page wants them: the numbers of source and target tokens, the weights, and the
-    positions of unknown source tokens."""
+    """Return attention maps as plain values for the page.
+
+    A map has the index of its source tokens and of its target tokens in `token_lists`, its weights
+    in base 64, and the positions of unknown source tokens. New tokens are added to `token_lists`.
+    """
     values: list[list[Any] | None] = []
     for packed in maps:
         if packed is None:
@@ -155,8 +167,11 @@ def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
 def _unknown_tokens(
     outputs: Sequence[SetTranslations], token_lists: TokenLists
 ) -> dict[int, list[Any]]:
-    """For each sentence with tokens that the run does not know: the number of its tokens, and their
-    positions."""
+    """Return the unknown source tokens of a run, for each sentence that has some.
+
+    The keys are the rows of sentences. A value has the index of the sentence's source tokens in
+    `token_lists`, and the positions of the unknown tokens.
+    """
     lines = flatten(output.unknown or [None] * len(output.lines) for output in outputs)
     values = {}
     for row, line in enumerate(lines):
@@ -167,9 +182,14 @@ def _unknown_tokens(
 
 
 def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
-    """Apply the lowest of `FLOORS` with which the maps of all runs fit. Returns the maps, with
-    smaller weights set to 0, and the floor. If even the highest does not suffice, the last
-    sentences get no map."""
+    """Set small weights to 0 so that the maps of all runs fit into the page.
+
+    The floor is the lowest in `FLOORS` with which the maps fit. If the maps do not fit with the
+    highest floor, the last sentences lose their maps.
+
+    Returns:
+        The maps, in which weights below the floor are 0, and the floor.
+    """
     budget = MAP_CHARACTERS * max(50, sum(len(run_maps) for run_maps in maps))
     for floor in FLOORS:
         if floor > 1:
@@ -185,17 +205,20 @@ def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
 
 
 def _without_below(maps: Maps, floor: int) -> Maps:
+    """Set the weights of all maps that are below the floor to 0."""
     return [None if packed is None else packed.without_below(floor) for packed in maps]
 
 
 def _size(packed: PackedMap | None) -> int:
-    """The characters of a map in base 64."""
+    """Return the number of characters of a map in base 64."""
     return 0 if packed is None else len(packed.packed) * 4 // 3
 
 
 def _thin(validations: Sequence[Validation]) -> list[list[int | float | None]]:
-    """Update, BLEU and perplexity of each validation; of many, a number that a curve can show,
-    with the first and the last."""
+    """Return update, BLEU and perplexity of each validation.
+
+    Of more than `MAX_VALIDATIONS`, only that many are kept, among them the first and the last.
+    """
     num_kept = min(MAX_VALIDATIONS, len(validations))
     positions = np.linspace(0, len(validations) - 1, num_kept).round().astype(int)
     rows: list[list[int | float | None]] = []
@@ -209,7 +232,10 @@ def _thin(validations: Sequence[Validation]) -> list[list[int | float | None]]:
 def _sentence_chrf(
     sets: Sequence[EvaluationSet], translations: Sequence[Sequence[SetTranslations]]
 ) -> list[list[float]]:
-    """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
+    """Return the chrF of each run's translation of each sentence.
+
+    It equals sacreBLEU's `sentence_chrf`.
+    """
     measures = [
         Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets
     ]

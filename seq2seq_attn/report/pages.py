@@ -1,4 +1,8 @@
-"""The report of an evaluation: text for the terminal, Markdown, and values for JSON."""
+"""The report of an evaluation as text for the terminal, as Markdown, and as values for JSON.
+
+An arm is a group of runs that differ only in their seed. A bucket holds the sentence pairs of a
+range of lengths. The pooled set has the sentence pairs of all test sets.
+"""
 
 import textwrap
 from collections.abc import Sequence
@@ -27,7 +31,7 @@ from seq2seq_attn.report.tables import (
 )
 
 FORMAT_VERSION = 1
-"""of report.json"""
+"""version of the format of report.json"""
 SEEDS_NOTE = (
     "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; "
     "intervals and p: of the means, over sentences"
@@ -37,31 +41,38 @@ _SUMMARY_WIDTH = 100
 
 @dataclass(frozen=True)
 class Report:
-    """An evaluation: its scores, the same as values for JSON, and the pages to show."""
+    """The scores of an evaluation, with the pages and values that show them."""
 
     scored: Scored
     descriptions: Sequence[dict[str, Any]]
-    """of each system, as the values show it"""
+    """the description of each system, from `System.describe`"""
     environment: dict[str, Any]
     """versions, hardware, command (`runtime.environment.describe_environment`)"""
 
     @property
     def sets(self) -> list[SetScores]:
-        """Each test set, then the pooled ones."""
+        """Return the scores of each test set, then of the pooled sets."""
         return self.scored.sets
 
     @property
     def drawn_sets(self) -> list[SetScores]:
-        """The sets to show where there is room for one: for each `num_concatenated` the pooled set,
-        or the only one."""
+        """Return the sets to show where there is room for one set.
+
+        For each number of concatenated pairs, this is the pooled set, or the only set.
+        """
         return list({scores.num_concatenated: scores for scores in self.sets}.values())
 
     @cached_property
     def conclusion(self) -> str:
-        """The conclusions for the fewest and for the most concatenated pairs, if there are several
-        numbers of them."""
+        """Return the conclusion.
+
+        If sets differ in their number of concatenated pairs, there are two conclusions: for the
+        fewest and for the most concatenated pairs.
+        """
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
-        has_attention = [bool(each.get("has_attention")) for each in self.descriptions]
+        has_attention = [
+            bool(description.get("has_attention")) for description in self.descriptions
+        ]
         if len(drawn) == 1:
             return conclude(drawn[0], has_attention)
         shortest = conclude(drawn[0], has_attention)
@@ -70,8 +81,10 @@ class Report:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON; `groups` are the arms, where there are fewer of them
-        than runs."""
+        """Return the whole report as plain values, for JSON.
+
+        If an arm has several runs, `groups` lists the arms.
+        """
         first = self.sets[0]
         values: dict[str, Any] = {
             "format": FORMAT_VERSION,
@@ -81,7 +94,7 @@ class Report:
         if first.is_grouped:
             groups = []
             for arm in first.arms:
-                runs = [first.runs[run] for run in arm.runs]
+                runs = [first.runs[index] for index in arm.runs]
                 groups.append({"name": arm.name, "runs": runs, "seeds": list(arm.seeds)})
             values["groups"] = groups
         return values | {
@@ -94,8 +107,11 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """For the terminal, in short: the main metric of each test set, the same by length, the
-        conclusion, and how to read them."""
+        """Return a short text for the terminal.
+
+        It has the main metric of each test set, its scores by length, the conclusion, and notes on
+        how to read them.
+        """
         drawn = self.drawn_sets
         first = drawn[0]
         metric = first.bucket_metrics[0]
@@ -129,8 +145,11 @@ class Report:
 
     @property
     def text(self) -> str:
-        """For the terminal, in full: scores and the main metric by length of each test set,
-        attention analysis, conclusion, settings and signatures."""
+        """Return the full text for the terminal.
+
+        For each test set it has all scores, the main metric by length, and the attention analysis.
+        The conclusion, the settings and the signatures follow.
+        """
         blocks = []
         for scores in self.sets:
             blocks.append(f"{scores.name}: {scores.num_pairs:,} sentence pairs")
@@ -145,8 +164,13 @@ class Report:
         return "\n\n".join(blocks)
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
-        """`text` as Markdown, with every metric by length, each run by itself, and plots (names of
-        files beside the page)."""
+        """Return the report in Markdown.
+
+        Unlike `text`, it has every metric by length, and each run by itself.
+
+        Args:
+            plots: The paths of plots, relative to the page's folder.
+        """
         blocks = ["# Evaluation", escape_markdown(self.conclusion)]
         for scores in self.sets:
             name = escape_markdown(scores.name)
@@ -164,7 +188,7 @@ class Report:
 
     @property
     def _provenance(self) -> str:
-        """Versions, device and time."""
+        """Return the versions, the device and the time of the evaluation as text."""
         environment = self.environment
         version = environment["seq2seq_attn"]
         git = environment.get("git")
@@ -180,7 +204,7 @@ class Report:
 
     @property
     def legend(self) -> list[str]:
-        """How to read the scores, one or two sentences per line."""
+        """Return lines that explain how to read the scores."""
         first = self.sets[0]
         resampling = self.scored.settings.resampling
         lines = []
@@ -210,8 +234,10 @@ class Report:
 
     @property
     def _cautions(self) -> list[str]:
-        """Reasons to read scores with care: a system that lower-cases, references too short for
-        BLEU."""
+        """Return reasons to read scores with care.
+
+        A system may lower-case its output, and references may be too short for BLEU.
+        """
         lines = []
         for description in self.descriptions:
             if description.get("lowercases"):
@@ -244,7 +270,7 @@ class Report:
 
 
 def _describe_search(description: dict[str, Any]) -> str:
-    """The method and options of a system's search, and its precision."""
+    """Return a system's search method, the options of the search, and the precision, as text."""
     settings = []
     for name, value in description["search"].items():
         if name != "max_length_ratio":
@@ -261,7 +287,7 @@ def _markdown_list(lines: Sequence[str]) -> str:
 
 
 def _count_lines(scores: SetScores) -> list[str]:
-    """Translations that the length limit cut, and unknown source tokens."""
+    """Return lines that count translations cut by the length limit, and unknown source tokens."""
     lines = []
     for name, counts in zip(scores.runs, scores.counts, strict=bool(scores.counts)):
         where = f"{name}, {scores.name}"
@@ -279,9 +305,14 @@ def _count_lines(scores: SetScores) -> list[str]:
 
 
 def _tables(scores: SetScores, *, in_detail: bool) -> list[tuple[str, Table]]:
-    """All tables but `score_table`: how far seeds differ where an arm has several, the scores by
-    length, and attention. In detail they show every metric, and each run by itself where arms have
-    several."""
+    """Return all tables except `score_table`, each with its title.
+
+    They show how far seeds differ (if an arm has several), scores by length, and attention.
+
+    Args:
+        in_detail: Show every metric by length, instead of the main metric. If an arm has several
+            runs, show also each run by itself.
+    """
     metrics = scores.bucket_metrics if in_detail else scores.bucket_metrics[:1]
     means = ", means over seeds" if scores.is_grouped else ""
     tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []

@@ -1,4 +1,8 @@
-"""Plots of scores by sentence length."""
+"""Plot scores by sentence length.
+
+An arm is a group of runs that differ only in their seed. A bucket holds the sentence pairs of a
+range of lengths.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ from seq2seq_attn.translate.figure import new_figure, save_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by
-# marker and dash too.
+# The colors are Okabe and Ito's palette without black and yellow, which readers with any color
+# vision can tell apart. Markers and dashes differ as well.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _TITLE_CHARACTERS_PER_INCH = 9
@@ -23,13 +27,17 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 
 
 def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool = False) -> None:
-    """Write the score by length: a line per arm with its 95 % band, n under each bucket.
-    `as_share`: the share of the first arm's score that each other arm keeps, with its paired band.
+    """Draw scores by length and save the plot.
 
-    Of several seeds the line is the mean (the share that of the first arm's mean), the band covers
-    the choice of sentences, and bars show the seeds' extremes.
+    Each arm has a line with its 95 % bootstrap band. The number of sentence pairs stands under each
+    bucket. If an arm has several seeds, the line is the mean over seeds, and bars show the lowest
+    and the highest seed. The band covers only the choice of sentences.
+
+    Args:
+        as_share: Draw the share of the first arm's mean score that each other arm keeps, with the
+            paired bootstrap band, instead of scores.
     """
-    # inches, with room for the label of each bucket
+    # The width in inches leaves room for the label of each bucket.
     width = max(6.0, 1.1 * len(scores.buckets) + 2)
     figure = new_figure(width, 4.5)
     axes = figure.add_subplot()
@@ -37,7 +45,7 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
     for arm in range(1 if as_share else 0, len(scores.arms)):
         _draw_arm(axes, scores, arm, metric, as_share=as_share)
     lines = axes.get_lines()
-    if lines:  # named, because matplotlib leaves out labels that begin with _
+    if lines:  # Lines are passed as handles: otherwise matplotlib drops labels that begin with _.
         for text in axes.legend(handles=lines, frameon=False).get_texts():
             text.set_parse_math(False)
     title = METRICS[metric].title
@@ -56,7 +64,7 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
         mark = THIN_MARK if row.bucket.is_thin else ""
         labels.append(f"{row.bucket.label}\nn={len(row.bucket):,}{mark}")
     axes.set_xticks(range(len(labels)), labels)
-    axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
+    axes.set_xlim(-0.6, len(labels) - 0.4)  # The margins keep labels off the edges.
     axes.set_xlabel(f"length in {scores.unit}")
     axes.grid(axis="y", color="0.88")
     axes.set_axisbelow(True)
@@ -66,23 +74,27 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
 
 
 def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool) -> None:
-    """Draw an arm's line, its band, and bars where seeds differ; nothing without values."""
+    """Draw an arm's line, its band, and bars from the lowest to the highest seed.
+
+    Buckets without a share are left out, because the first arm scores 0 there. Without any share,
+    nothing is drawn.
+    """
     xs = []
     intervals = []
-    least = []
-    most = []
+    lowest = []
+    highest = []
     for x, row in enumerate(scores.buckets):
         score = row.scores[metric][arm]
         interval = score.retention if as_share else score.interval
         if interval is not None:
-            mean = row.scores[metric][0].interval.value if as_share else 1.0
+            divisor = row.scores[metric][0].interval.value if as_share else 1.0
             xs.append(x)
             intervals.append(interval)
-            least.append(min(score.values) / mean)
-            most.append(max(score.values) / mean)
+            lowest.append(min(score.values) / divisor)
+            highest.append(max(score.values) / divisor)
     if not xs:
         return
-    # After six lines the colors repeat, with other markers and dashes.
+    # Colors repeat after six arms, each time with different markers and dashes.
     color = _COLORS[arm % len(_COLORS)]
     style = (arm + arm // len(_COLORS)) % len(_MARKERS)
     low = [interval.low for interval in intervals]
@@ -97,5 +109,5 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share:
         linewidth=1.8,
         label=scores.arms[arm].name,
     )
-    if least != most:
-        axes.vlines(xs, least, most, color=color, linewidth=1.2)
+    if lowest != highest:
+        axes.vlines(xs, lowest, highest, color=color, linewidth=1.2)

@@ -1,6 +1,8 @@
-"""Tables of scores and of the attention analysis, as aligned text for the terminal and as Markdown.
-A table is a header and rows of strings. Where a system is an arm of several runs, it shows their
-mean."""
+"""Tables of scores and attention statistics, as aligned text for the terminal and as Markdown.
+
+An arm is a group of runs that differ only in their seed; tables show the mean of its runs. A bucket
+holds the sentence pairs of a range of lengths.
+"""
 
 import html
 import math
@@ -32,13 +34,13 @@ _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 
 @dataclass(frozen=True)
 class Table:
-    """A header and rows; the first column is text, the others are numbers."""
+    """A header and rows of strings. The first column is text; the other columns are numbers."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def to_text(self) -> str:
-        """Columns aligned and separated by two spaces, a rule under the header."""
+        """Return the table as text with aligned columns and a rule under the header."""
         columns = zip(self.header, *self.rows, strict=True)
         widths = [max(map(display_width, column)) for column in columns]
         rule = ["-" * width for width in widths]
@@ -52,7 +54,7 @@ class Table:
         return "\n".join(lines)
 
     def to_markdown(self) -> str:
-        """A GitHub table; markup in cells is escaped."""
+        """Return the table in GitHub's Markdown, with markup in cells escaped."""
         marks = [":--"] + ["--:"] * (len(self.header) - 1)
         lines = []
         for row in (self.header, marks, *self.rows):
@@ -62,12 +64,18 @@ class Table:
 
 
 def escape_markdown(text: str) -> str:
-    """The text in one line, without HTML and inline links; marks of emphasis and code are kept."""
+    """Return the text in one line, with HTML and inline links escaped.
+
+    Marks of emphasis and code are kept.
+    """
     return html.escape(" ".join(text.split()), quote=False).replace("](", "]\\(")
 
 
 def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
-    """One row per test set: each arm's score and interval; with two arms also difference and p."""
+    """Return a table with a row for each test set.
+
+    A row has the score and interval of each arm, and with two arms also the difference and p.
+    """
     rows = []
     for scores in sets:
         cells = _score_cells(scores.whole.scores[metric])
@@ -76,7 +84,10 @@ def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
 
 
 def score_table(scores: SetScores) -> Table:
-    """One row per metric: each arm's score and interval; with two arms also difference and p."""
+    """Return a table with a row for each metric.
+
+    A row has the score and interval of each arm, and with two arms also the difference and p.
+    """
     rows = []
     for metric, arm_scores in scores.whole.scores.items():
         rows.append([METRICS[metric].title, *_score_cells(arm_scores)])
@@ -84,7 +95,10 @@ def score_table(scores: SetScores) -> Table:
 
 
 def seeds_table(scores: SetScores) -> Table:
-    """One row per metric and arm: number of seeds, their mean, standard deviation and extremes."""
+    """Return a table with a row for each metric and arm.
+
+    A row has the number of seeds, and the mean, standard deviation and extremes of their scores.
+    """
     rows = []
     for metric, arm_scores in scores.whole.scores.items():
         title = METRICS[metric].title
@@ -98,9 +112,11 @@ def seeds_table(scores: SetScores) -> Table:
 
 
 def length_table(scores: SetScores, metric: str) -> Table:
-    """One row per bucket, and one for the whole set if there are several: n, each arm's score and
-    interval; with two arms also difference, p and the share of the first arm's score that the
-    second keeps."""
+    """Return a table with a row for each bucket, and a row for the whole set if it has several.
+
+    A row has the number of sentence pairs, and the score and interval of each arm. With two arms it
+    also has the difference, p and the share of the first arm's score that the second arm keeps.
+    """
     header = [scores.unit, "n", *_headers(scores)]
     is_pair = len(scores.arms) == 2
     if is_pair:
@@ -116,8 +132,11 @@ def length_table(scores: SetScores, metric: str) -> Table:
 
 
 def comparison_table(scores: SetScores, metric: str) -> Table:
-    """The rows of `length_table`, with the comparison of each arm to the first: difference, p and
-    the share kept. For three arms and more, where `length_table` has no room for them."""
+    """Return a table that compares each arm to the first, with the rows of `length_table`.
+
+    A cell has the difference, p and the share of the first arm's score that the arm keeps.
+    `length_table` has no room for these with three or more arms.
+    """
     rows = []
     for label, row in _labelled_rows(scores):
         cells = [label]
@@ -129,8 +148,10 @@ def comparison_table(scores: SetScores, metric: str) -> Table:
 
 
 def _labelled_rows(scores: SetScores) -> list[tuple[str, BucketScores]]:
-    """Each bucket with its label, marked where it is thin, and the whole set if there are
-    several."""
+    """Return each bucket with its label, and the whole set if there are several buckets.
+
+    The label of a bucket with too few sentence pairs has a mark.
+    """
     rows = [(row.bucket.label + THIN_MARK * row.bucket.is_thin, row) for row in scores.buckets]
     if len(rows) > 1:
         rows.append((scores.whole.bucket.label, scores.whole))
@@ -155,8 +176,8 @@ def _score_cells(scores: Sequence[ArmScore]) -> list[str]:
 
 
 def _comparison_cells(score: ArmScore) -> list[str]:
-    """The difference to the first arm, and p (`-` for few sentence pairs)."""
-    assert score.bootstrap is not None  # it is not the first arm
+    """Return the difference to the first arm, and p, or `-` if there are too few sentence pairs."""
+    assert score.bootstrap is not None  # Only the first arm has no comparison.
     difference = f"{score.bootstrap.difference:+.1f}"
     if difference in ("+0.0", "-0.0"):
         difference = "0.0"
@@ -171,7 +192,10 @@ def _kept_cell(score: ArmScore) -> str:
 
 
 def attention_table(scores: SetScores) -> Table:
-    """One row per bucket and arm, and for the whole set if there are several buckets."""
+    """Return a table of attention statistics with a row for each bucket and arm.
+
+    If there are several buckets, the whole set has rows too.
+    """
     rows = []
     for label, row in _labelled_rows(scores):
         for name, runs in _attention_by_arm(scores, row):
@@ -186,8 +210,10 @@ def attention_table(scores: SetScores) -> Table:
 
 
 def gold_table(scores: SetScores) -> Table:
-    """One row per arm and shift: error rate, precision, recall and mass; no row without gold
-    links."""
+    """Return a table of scores against gold links with a row for each arm and shift.
+
+    A row has the error rate, precision, recall and mass. There are no rows without gold links.
+    """
     rows = []
     for name, runs in _attention_by_arm(scores, scores.whole):
         for shift in runs[0].gold:
@@ -202,10 +228,13 @@ def gold_table(scores: SetScores) -> Table:
 def _attention_by_arm(
     scores: SetScores, row: BucketScores
 ) -> list[tuple[str, list[AttentionScore]]]:
-    """The attention of each arm's runs; empty where it was not analyzed."""
+    """Return for each arm its name and its runs' attention statistics.
+
+    The list is empty if attention was not analyzed.
+    """
     if not row.attention:
         return []
-    return [(arm.name, [row.attention[run] for run in arm.runs]) for arm in scores.arms]
+    return [(arm.name, [row.attention[index] for index in arm.runs]) for arm in scores.arms]
 
 
 def _percent(value: float | None) -> str:

@@ -1,8 +1,8 @@
-"""Fill a self-contained page, without network access.
+"""Fill a self-contained HTML page that needs no network.
 
-Texts and numbers travel as JSON inside the page and reach the screen as text nodes only, so that a
-sentence that looks like markup stays a sentence. The page's own style and script are allowed by
-their hashes; the browser refuses everything else.
+Texts and numbers are JSON inside the page, and scripts show them as text nodes only. So a sentence
+that looks like markup stays a sentence. The content security policy allows the page's style and
+script by their hashes, and the browser refuses all other styles and scripts.
 """
 
 import base64
@@ -24,9 +24,16 @@ def fill_page(
     scripts: Sequence[str],
     payload: Mapping[str, Any],
 ) -> str:
-    """Fill a folder's `page.html` with some of its style sheets and scripts, which the page's
-    content security policy allows alone. The scripts share one scope, out of reach of anything
-    else."""
+    """Return the HTML of a folder's `page.html`, filled with styles, scripts and values.
+
+    The content security policy of the page allows only these styles and scripts. The scripts share
+    the scope of one function, so their names are not global.
+
+    Args:
+        styles: Names of style sheets in the folder.
+        scripts: Names of scripts in the folder.
+        payload: The values that the scripts show.
+    """
     style = _join_files(folder, styles)
     script = f"'use strict';\n(() => {{\n{_join_files(folder, scripts)}}})();\n"
     values = {
@@ -42,8 +49,10 @@ def fill_page(
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that can stand inside a <script> element whatever its strings hold; infinite and missing
-    numbers as null."""
+    """Return JSON that is safe inside a <script> element, whatever its strings contain.
+
+    Infinite numbers and NaN become null.
+    """
     text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -55,11 +64,11 @@ def _join_files(folder: Path, names: Sequence[str]) -> str:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Half characters, which UTF-8 cannot encode, become question marks."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names an inline element."""
+    """Return the hash by which a content security policy allows an inline element."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")
