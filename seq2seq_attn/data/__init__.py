@@ -1,1 +1,1 @@
-"""Prepared corpora (ids on disk) and batches."""
+"""Prepare corpora, store them as ids on disk, and build padded batches."""

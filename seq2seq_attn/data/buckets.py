@@ -41,7 +41,7 @@ def bucketed_batches(
     """
     # A local generator is used because torchtext's iterators would draw from the global generator.
     generator = random.Random(f"{seed}/{epoch}")
-    # An array takes 4 bytes per index, a list 36. `shuffle` gives both the same order.
+    # An array takes 4 bytes per index, a list 36. `shuffle` permutes an array and a list alike.
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
     order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)

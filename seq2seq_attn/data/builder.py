@@ -93,8 +93,8 @@ def read_chunks(files: Iterable[tuple[str, Sequence[Path]]]) -> Iterator[Chunk]:
     """Yield the pairs of each split in chunks, in order.
 
     Args:
-        files: the name of a split, and its files of source lines and of target lines. The files
-            are in UTF-8, with `\\n` at the end of each line.
+        files: the names of splits, each with a file of source lines and a file of target lines.
+            The files are in UTF-8, with `\\n` at the end of each line.
     """
     for split, paths in files:
         sources: list[str] = []
@@ -177,9 +177,8 @@ def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
     """Encode the tokens of one side of a chunk for a `SideBuilder`."""
     kept = compress(tokenized, keep_P.tolist())
     lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
-    types: defaultdict[str, int] = defaultdict(
-        count().__next__
-    )  # each new token has the next number
+    # each new token receives the next number
+    types: defaultdict[str, int] = defaultdict(count().__next__)
     numbers = np.fromiter(map(types.__getitem__, chain.from_iterable(tokenized)), dtype=np.int32)
     return TokenizedSide(
         b"".join(lines), _lengths(lines), list(types), numbers, _lengths(tokenized)
@@ -262,10 +261,10 @@ class SplitBuilder:
         """Return counts of the pairs and of the tokens of the split, as JSON values.
 
         `pairs_read`, `pairs_kept`, and the names in `FAULTS` are numbers of pairs. `dropped` counts
-        the dropped pairs by fault; it is zero except for the training split. `copies` is the number
-        of pairs with equal sides. `duplicates` is the number of pairs that equal an earlier pair of
-        the split. `overlap_pairs` and `overlap_sources` are the results of `count_overlap`.
-        `source` and `target` are the results of `SideBuilder.audit`.
+        the dropped pairs by fault; only training pairs are dropped. `copies` is the number of pairs
+        with equal sides, without blank pairs. `duplicates` is the number of pairs that equal an
+        earlier pair of the split. `overlap_pairs` and `overlap_sources` are the results of
+        `count_overlap`. `source` and `target` are the results of `SideBuilder.audit`.
 
         Args:
             vocabs: the vocabularies of source and target.

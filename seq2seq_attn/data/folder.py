@@ -38,8 +38,8 @@ def open_if_whole(directory: Path) -> PreparedCorpus | None:
 def temporary_folder(directory: Path) -> Iterator[Path]:
     """Create a folder beside `directory` and remove it when the context ends.
 
-    Folders that killed processes left there are removed too. An OSError inside the context that
-    names no path, such as that of a full disk, names `directory`.
+    Folders that killed processes left there are removed too. If an OSError inside the context does
+    not name a path, for example because the disk is full, `directory` is added to the error.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left_over in directory.parent.glob(".*.tmp"):

@@ -116,6 +116,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
         if data.tokenizer.name == "sentencepiece"
         else {"name", "target", "lowercase", "sentences"}
     )
+    # the library that tokenizes, as another version may split text into other tokens
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
         "format": FORMAT_VERSION,
@@ -250,7 +251,7 @@ def _tokenize(
         splits: the builder of each split.
         directory: the folder in which the tokenizers are saved.
         data: the `data` section of the configuration.
-        files: the name of a split, and its files of source lines and of target lines.
+        files: the names of splits, each with a file of source lines and a file of target lines.
         num_pairs: the number of pairs in all files.
     """
     limits = data.model_dump(include={"max_length", "max_length_ratio"})
