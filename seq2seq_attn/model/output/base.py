@@ -1,9 +1,11 @@
-"""The contract of outputs: token probabilities from decoder steps, and the loss of a batch.
+"""The contract of outputs, which compute token probabilities from decoder steps, and the loss of a
+batch.
 
-A variant is a file in this folder with one final class, which `model/build.py` builds.
+A variant is a file in this folder with one final class. `model/build.py` builds it.
 
-Shapes: B rows, T steps, K steps so far, N = T * B target positions of a batch, step by step, S
-source positions, F features, V target vocabulary, X = V + S.
+Shapes: B rows, T steps, K steps so far, N = T * B target positions of a batch in the order of a
+flattened [T, B], I chosen target positions, S source positions, F features, V target vocabulary, X
+= V + S.
 """
 
 from __future__ import annotations
@@ -24,19 +26,19 @@ from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
-"""logits computed at once, 32 MB in float32; autograd keeps those of all chunks until the backward
-pass"""
+"""number of logits that are computed at once, 32 MB in float32. Autograd keeps the logits of all
+chunks until the backward pass"""
 
 LEAST_WEIGHT = 1e-20
-"""lower bound on the weight of a source position, below which it has no gradient: with 0, the loss
-of a copied token would be infinite"""
+"""lower bound on the weight of a source position, below which the weight has no gradient. With a
+bound of 0, the loss of a copied token could be infinite"""
 
 
 class DecoderOutputs(NamedTuple):
-    """All decoder steps of a batch: the fields of their `StepOutput`s."""
+    """All decoder steps of a batch, with the fields of `StepOutput` stacked."""
 
     features_NF: Tensor
-    """in the order of a flattened [T, B]"""
+    """features in the order of a flattened [T, B]"""
     hidden_TBH: Tensor
     contexts_TBM: Tensor
     embedded_TBE: Tensor
@@ -46,32 +48,32 @@ class DecoderOutputs(NamedTuple):
     """the output that predicts from these steps"""
     batch: Batch
     extra: Any = None
-    """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
+    """`Attended.extra` of the attention, with the tensors of all steps stacked: [T, B, ...]"""
     read_ids_TB: Tensor | None = None
-    """int64, the token that each step has read; None: the output does not ask for the history"""
+    """int64, the token that each step has read; None if the output does not read the history"""
     reverse_weights_SBT: Tensor | None = None
-    """attention weights of the reverse model, which reads the target and predicts the source; with
-    gradient, for objectives that compare directions"""
+    """attention weights of the reverse model, which reads the target and predicts the source. They
+    carry a gradient, for objectives that compare both directions"""
 
     @property
     def targets_N(self) -> Tensor:
-        """int64, the target tokens; PAD in padding, which the loss ignores."""
+        """The target tokens, int64. Padding has PAD, which the loss ignores."""
         return self.batch.tgt_out_BT.t().flatten()
 
     def log_probs_of(self, chosen_I: slice | Tensor) -> Tensor:
-        """`log_probs_IV` at the target positions with indices I of N, with gradient; computed by
-        each call."""
+        """Compute `log_probs_IV` at I chosen target positions, with gradient. `chosen_I` holds
+        indices into the N target positions. Nothing is cached."""
         return self.output.log_probs(*self.rows(chosen_I))
 
     def target_log_probs(self) -> Tensor:
-        """`log_probs_N` of the target tokens, without gradient; computed by each call. Any value in
-        padding."""
+        """Compute `log_probs_N` of the target tokens, without gradient. Values on padding are
+        arbitrary. Nothing is cached."""
         return self.output.target_log_probs(self)
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
-        """The steps of the chosen target positions, and the memory of their sentences, row by
-        row. The attention's memory, of which each row would get a copy, is left out: outputs do
-        not read it. In a history, the steps after the chosen one are padding."""
+        """Return the steps at the chosen target positions, and the memory of their sentences, row
+        by row. The memory of the attention is left out, because outputs do not read it and each row
+        would get a copy. In a history, the steps after the chosen step are padding."""
         num_steps, num_pairs = self.hidden_TBH.shape[:2]
         positions_N = torch.arange(num_steps * num_pairs, device=self.hidden_TBH.device)[chosen]
         rows_N = positions_N % num_pairs
@@ -87,7 +89,8 @@ class DecoderOutputs(NamedTuple):
         return step, select_rows(self.memory._replace(attention=None), rows_N)
 
     def _history(self, steps_N: Tensor, rows_N: Tensor) -> History | None:
-        """The steps of each row up to its own; those after it are padding."""
+        """Return the history of each row up to the step `steps_N` of the row; later steps are
+        padding. Return None if the output does not read the history."""
         if self.read_ids_TB is None:
             return None
         steps_K = torch.arange(len(self.read_ids_TB), device=steps_N.device)
@@ -101,72 +104,74 @@ class DecoderOutputs(NamedTuple):
 
 
 class TokenLoss(NamedTuple):
-    """Sums over a batch's target tokens, in nats."""
+    """Sums over the target tokens of a batch, in nats."""
 
     loss_sum: Tensor
-    """0-d, label-smoothed, carries the graph"""
+    """0-d, with label smoothing and with gradient"""
     nll_sum: Tensor
-    """0-d, not smoothed, detached"""
+    """0-d, without label smoothing, detached"""
 
 
 class Output(nn.Module, ABC):
-    """Probabilities of the target vocabulary. The loss, in chunks of rows:
+    """Compute probabilities over the target vocabulary, and the loss of a batch, in chunks of rows:
 
         L = sum_n [ -(1 - eps) log p(y_n) - eps m_n ]
 
     with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
 
-    A model that lacks one of `requires` is refused before data is prepared. `model/build.py` has
-    the list of requirements and the reasons of refusals.
+    `requires` names requirements on the other parts of the model. If a requirement is not met, an
+    error is raised before data is prepared. `model/build.py` lists the requirements and their error
+    messages.
     """
 
     requires: tuple[str, ...] = ()
     copies_source: bool = False
-    """whether the probabilities of source positions follow, by their extended ids
-    (`text/vocab.py`)"""
+    """whether probabilities of source positions follow the probabilities of the target vocabulary.
+    The positions are numbered by extended ids (`text/vocab.py`)"""
     needs_history: bool = False
-    """whether it reads `StepOutput.history`"""
+    """whether the output reads `StepOutput.history`"""
 
     def __init__(self, num_ids: int) -> None:
         super().__init__()
         self.num_ids = num_ids
         self.projection: nn.Linear | None = None
-        """the layer whose weights may be those of the target embedding"""
+        """the layer whose weights may be tied to the target embedding"""
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
-        """The part of a source batch that all steps read, `Memory.output`: any batch-first named
-        tuple, or a tensor."""
+        """Return the tensors of a source batch that all steps read as `Memory.output`: a
+        batch-first named tuple, or a tensor."""
         return None
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source
-        positions."""
+        """Return `log_probs_BV` of the next token, in float32 or wider. If `copies_source` is true,
+        the log-probabilities of the source positions follow: [B, V + S]."""
 
     def targets(self, batch: Batch) -> Tensor:
-        """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD
-        in padding."""
+        """Return the target tokens as columns of `log_probs`, int64 [N]. The columns are extended
+        ids if `copies_source` is true. Padding has PAD."""
         targets_BT = batch.tgt_extended_BT if self.copies_source else batch.tgt_out_BT
         return targets_BT.t().flatten()
 
     @abstractmethod
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or
-        wider. Rows of PAD may have any finite score."""
+        """Return log p of the target tokens, and the mean log-probability m of the loss. Both are
+        [N], in float32 or wider. `targets_N` holds columns of `log_probs`. Rows with PAD may have
+        any finite score."""
 
     def num_softmaxes(self, num_positions: int) -> int:
-        """Number of softmaxes over the vocabulary per target token, for this number of source
-        positions."""
+        """Return the number of softmaxes over the vocabulary per target token, for a given number
+        of source positions."""
         return 1
 
     @torch.no_grad()
     def target_log_probs(self, outputs: DecoderOutputs) -> Tensor:
-        """`log_probs_N` of the target tokens, without gradient."""
+        """Return `log_probs_N` of the target tokens, without gradient."""
         log_probs_N, _ = self._scores(outputs)
         return log_probs_N
 
     def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
-        """The cross-entropy of a batch's target tokens."""
+        """Return the cross-entropy of the target tokens of a batch."""
         fast = speed.find("cross_entropy", self)
         if fast is not None:
             return TokenLoss(*fast(outputs, label_smoothing))
@@ -178,7 +183,7 @@ class Output(nn.Module, ABC):
         return TokenLoss(loss_sum, nll_sum)
 
     def _scores(self, outputs: DecoderOutputs) -> tuple[Tensor, Tensor]:
-        """The scores of all target positions, in chunks of rows."""
+        """Return the scores of all target positions, which `score` computes in chunks of rows."""
         targets_N = self.targets(outputs.batch)
         num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
         num_rows = max(1, CHUNK_CELLS // (self.num_ids * num_softmaxes))
@@ -197,15 +202,15 @@ class TakesTable(Protocol):
     """An output that reads a translation table."""
 
     def set_table(self, table: TranslationTable) -> str:
-        """Take t(target | source), which IBM model 1 has estimated from the training pairs, before
-        training starts; returns a line for the log. It is kept in buffers, which travel with the
-        weights."""
+        """Store the table t(target | source), which IBM model 1 has estimated from the training
+        pairs, before training starts. Return a line for the log. Buffers hold the table, so that it
+        is saved with the weights."""
         ...
 
 
 class ScoredOutput(Output):
-    """An output whose distribution is the softmax of `logits`, those of one linear layer as it is.
-    Only the target tokens are scored in training."""
+    """An output whose distribution is the softmax of `logits`. By default, one linear layer
+    computes the logits. In training, only the target tokens are scored."""
 
     projection: nn.Linear
 
@@ -214,7 +219,7 @@ class ScoredOutput(Output):
         self.projection = nn.Linear(feature_size, num_ids)
 
     def logits(self, step: StepOutput, memory: Memory) -> Tensor:
-        """`logits_NV`, in float32 or wider."""
+        """Return `logits_NV`, in float32 or wider."""
         return wide(self.projection(step.features_BF))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -228,16 +233,16 @@ class ScoredOutput(Output):
 
 
 class Copying(NamedTuple):
-    """A distribution over the target vocabulary, mixed with copies of tokens: of the source
-    (`copy`, `copynet`), or of the translation so far (`history_pointer`, where "source position"
-    means an earlier step).
+    """A distribution over the target vocabulary, mixed with copies of tokens. `copy` and `copynet`
+    copy tokens of the source. `history_pointer` copies tokens of the translation so far; there,
+    "source position" means an earlier step.
 
         p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j
 
     a are weights over source positions. Tokens are compared by their extended ids
     (`text/vocab.py`): w runs over the V target ids, then over the S source positions. A source
-    token that the target vocabulary lacks is counted at the first position of that spelling. The
-    source's EOS is the target's.
+    token that the target vocabulary lacks is counted at the first position with the same spelling.
+    EOS of the source counts as EOS of the target.
     """
 
     logits_NV: Tensor
@@ -248,11 +253,12 @@ class Copying(NamedTuple):
     """log of the factor on the weights: 1 - p_gen, or 1 if the weights already sum to 1 - p_gen"""
     weights_NS: Tensor
     extended_ids_NS: Tensor
-    """the column of each weight"""
+    """the column of `log_probs` that each weight belongs to"""
 
 
 def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
-    """log(exp(generated) + exp(log_share) added), with finite gradients where `added` is 0."""
+    """Return log(exp(generated) + exp(log_share) added), with finite gradients where `added` is
+    0."""
     is_added = added > 0
     log_added = log_share + added.where(is_added, 1.0).log()
     return torch.logaddexp(generated, torch.where(is_added, log_added, -torch.inf))
@@ -265,10 +271,11 @@ class CopyingOutput(ScoredOutput):
 
     @abstractmethod
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        """The parts of the mixture at a step."""
+        """Return the terms of the mixture at a step."""
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`; -inf for a position that stands for no token."""
+        """Return the log-probabilities of the mixture, see `Output.log_probs`. The log-probability
+        is -inf for a position that stands for no token."""
         logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(
             step, memory
         )
@@ -279,7 +286,8 @@ class CopyingOutput(ScoredOutput):
         return mixed(generated_NX, log_copy_N1, copied_NX)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Output.score`: only the target tokens are mixed; m is the mean of log P_vocab."""
+        """Return the scores of the target tokens, see `Output.score`. Only the target tokens are
+        mixed; m is the mean of log P_vocab."""
         logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(
             step, memory
         )

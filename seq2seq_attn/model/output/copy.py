@@ -4,14 +4,14 @@ section 2.2).
     p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j
     p_gen = sigma(w_h* . c + w_s . s + w_x . x + b)
 
-P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c the
-context, s the decoder's state, x the embedding of the previous token. w_h*, w_s and w_x side by
-side, with b, are `gate`. Tokens are compared as `output/base.py` describes.
+P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c is the
+context, s is the decoder's state, and x is the embedding of the previous token. w_h*, w_s and w_x
+side by side, with b, are `gate`. Tokens are compared as `output/base.py` describes.
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
-The label smoothing eps acts on P_vocab alone. On p it would penalize a confident copy, which leaves
-almost no probability for other tokens.
+The label smoothing eps acts on P_vocab alone. Label smoothing of p would penalize a confident copy,
+which leaves almost no probability for other tokens.
 """
 
 import torch
@@ -24,7 +24,8 @@ from seq2seq_attn.model.output.base import Copying, CopyingOutput
 
 
 class Copy(CopyingOutput):
-    """One linear layer for P_vocab and one for p_gen."""
+    """A softmax mixed with copies of source tokens. One linear layer computes P_vocab, a second
+    linear layer computes p_gen."""
 
     requires = ("source_attention",)
 

@@ -1,18 +1,18 @@
-"""Generating and copying share one softmax; copying has scores of its own (Gu et al. 2016,
-"CopyNet", section 3.2).
+"""One softmax over generated and copied tokens, whose copying scores do not depend on the attention
+(Gu et al. 2016, "CopyNet", section 3.2).
 
     p(w) = 1/Z [ exp psi_g(w) + sum_{j: x_j = w} exp psi_c(j) ]
     Z = sum_v exp psi_g(v) + sum_j exp psi_c(j)
     psi_g(w) = v_w . W_o features + b_o
     psi_c(j) = sigma(h_j^T W_c) s_t,  sigma = tanh
 
-h_j is the encoder's value at source position j, s_t the decoder's state, W_c `copy_projection`.
-Attention weights are not read. Tokens are compared as `output/base.py` describes; in its terms
-p_gen is the generated share of Z, and a is softmax(psi_c). The label smoothing acts on P_vocab =
-softmax(psi_g), as in `copy.py`.
+h_j is the encoder's value at source position j, s_t is the decoder's state, and W_c is
+`copy_projection`. This output does not read attention weights. Tokens are compared as
+`output/base.py` describes; in its terms p_gen is the generated share of Z, and a is softmax(psi_c).
+The label smoothing acts on P_vocab = softmax(psi_g), as in `copy.py`.
 
-The paper's selective read, by which the decoder's next step sees the states of the positions just
-copied (section 3.3), is left out: it belongs to the decoder.
+The paper's selective read (section 3.3) is left out, because it changes the decoder: the next step
+reads the encoder states of the copied positions.
 """
 
 import torch
@@ -27,7 +27,7 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class CopyNet(CopyingOutput):
-    """One linear layer for psi_g and one for psi_c."""
+    """CopyNet: one linear layer computes psi_g, and a second linear layer computes psi_c."""
 
     def __init__(
         self, *, feature_size: int, hidden_size: int, num_ids: int, memory_size: int
@@ -36,7 +36,7 @@ class CopyNet(CopyingOutput):
         self.copy_projection = nn.Linear(memory_size, hidden_size, bias=False)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
-        """`keys_BSH`, sigma(h_j^T W_c)."""
+        """Return `keys_BSH`, sigma(h_j^T W_c)."""
         return torch.tanh(self.copy_projection(encoded.values_BSM))
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:

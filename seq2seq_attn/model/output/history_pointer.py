@@ -6,16 +6,16 @@ al. 2017, "Pointer sentinel mixture models", sections 2.2 to 2.4).
     q = tanh(W h_t + b)
 
 P_vocab = softmax(W_o features + b_o), as in `softmax.py`. h_i is the decoder's state after it has
-read the target token w_i, h_t the current one, and s the sentinel, a vector. The weight of the
-sentinel is the gate g. BOS is not a word: the first word comes from P_vocab alone. W and b are
-`query_projection`, s is `sentinel_H`.
+read the target token w_i, h_t is the current state, and s is a vector, the sentinel. The weight of
+the sentinel is the gate g. BOS is not a word: the first word comes from P_vocab alone. W and b are
+`query_projection`; s is `sentinel_H`.
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
-The label smoothing eps acts on P_vocab, as in `copy.py`. Left out are the paper's window of 100
-words, as sentences are shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6).
-This output works with any decoder and any attention; with the attention `self_history` the past is
-both in the context and in the output.
+The label smoothing eps acts on P_vocab, as in `copy.py`. The paper's window of 100 words is left
+out, because sentences are shorter. Its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6) is
+left out too. This output works with any decoder and any attention. With the attention
+`self_history` both the context and the output read the past states.
 
 Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 """
@@ -30,7 +30,8 @@ from seq2seq_attn.text.vocab import UNK
 
 
 class HistoryPointer(CopyingOutput):
-    """One linear layer for P_vocab, one for the query, and the sentinel."""
+    """A softmax mixed with a pointer to the translation so far. One linear layer computes P_vocab,
+    a second linear layer computes the query; the sentinel is a parameter."""
 
     copies_source = False
     needs_history = True
@@ -44,8 +45,8 @@ class HistoryPointer(CopyingOutput):
         return super().log_probs(step, memory)[:, : self.num_ids]
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is
-        1."""
+        """Return the terms of the mixture. The weights a already sum to 1 - g, so the factor on the
+        weights is 1."""
         if step.history is None:
             raise ValueError("history_pointer: a step without history")
         ids_NK, hidden_NKH = step.history

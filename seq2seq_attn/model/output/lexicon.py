@@ -8,11 +8,11 @@
 a are the attention weights and x_j the source tokens. The lexicon l(w | x) is learned automatically
 (section 4): it is the translation table of IBM model 1, estimated from the training pairs
 (`text/ibm1.py`). It holds the most probable translations of each source token, normalized; EOS
-translates as EOS. m is below 1 if a source token has no entry: its part of lambda goes to the
-model. (The paper's factor is 1 - lambda.) eps is `epsilon`. lambda = sigma(`share_bias`) is
-learned.
+translates as EOS. m is below 1 if a source token has no entry. The model's softmax then gets the
+share of lambda that the attention gives to this token. (The paper's factor is 1 - lambda.) eps is
+`epsilon`. lambda = sigma(`share_bias`) is learned.
 
-The lexicon is kept with the weights, so that a run translates without its training data.
+The lexicon is saved with the weights, so that a run translates without its training data.
 
 Shapes: B rows, N rows with targets, S source positions, K entries of a source token, U and V source
 and target vocabulary.
@@ -39,20 +39,20 @@ Variant = Literal["bias", "interpolation"]
 
 
 class Entries(NamedTuple):
-    """The lexicon's entries for the tokens of a source batch."""
+    """The entries of the lexicon for the tokens of a source batch."""
 
     ids_BSK: Tensor
-    """int64, target tokens"""
+    """int64, ids of target tokens"""
     probs_BSK: Tensor
-    """0 where there is no entry"""
+    """l(w | x) of each entry; 0 where there is no entry"""
 
 
 class Lexicon(ScoredOutput):
-    """One linear layer, and a table that is not trained.
+    """A softmax of one linear layer, helped by a translation table that is not trained.
 
     Args:
-        num_entries: K.
-        epsilon: eps, of the variant `bias`.
+        num_entries: K, the number of entries of a source token.
+        epsilon: eps, which only the variant `bias` uses.
     """
 
     requires = ("source_attention",)
@@ -72,7 +72,8 @@ class Lexicon(ScoredOutput):
         self.share_bias = nn.Parameter(torch.zeros(1)) if variant == "interpolation" else None
         self.target_ids_UK: Tensor
         self.probs_UK: Tensor
-        # whole numbers in float32, since a file of weights holds floating-point tensors only
+        # The ids are whole numbers in float32, because a file of weights holds floating-point
+        # tensors only.
         self.register_buffer("target_ids_UK", torch.zeros(num_source_ids, num_entries))
         self.register_buffer("probs_UK", torch.zeros(num_source_ids, num_entries))
 
@@ -93,7 +94,7 @@ class Lexicon(ScoredOutput):
         return f"lexicon: {counts}, by IBM model 1"
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Entries:
-        """Look up the entries."""
+        """Look up the entries of the source tokens."""
         ids_BSK = self.target_ids_UK[source.ids_BS].long().clamp(0, self.num_ids - 1)
         probs_BSK = self.probs_UK[source.ids_BS]
         return Entries(ids_BSK, probs_BSK.masked_fill(~source.mask_BS.unsqueeze(2), 0.0))
@@ -106,8 +107,8 @@ class Lexicon(ScoredOutput):
         return mixed(generated_BV, log_lexicon, self._lexicon(step, memory))
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`. With interpolation, label smoothing acts on the model's
-        distribution."""
+        """Return the scores of the target tokens, see `ScoredOutput.score`. With interpolation,
+        label smoothing acts on the model's distribution."""
         log_probs_N, means_N = super().score(step, memory, targets_N)
         if self.epsilon is not None:
             return log_probs_N, means_N
@@ -117,21 +118,22 @@ class Lexicon(ScoredOutput):
         return mixed(model_N, log_lexicon, lexicon_N), means_N
 
     def logits(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `ScoredOutput.logits`; of the model alone with interpolation."""
+        """Return the logits, see `ScoredOutput.logits`. With interpolation they do not include the
+        lexicon."""
         logits_BV = super().logits(step, memory)
         if self.epsilon is None:
             return logits_BV
         return logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
 
     def _lexicon(self, step: StepOutput, memory: Memory) -> Tensor:
-        """p_lex, [B, V]."""
+        """Return p_lex, [B, V]."""
         entries: Entries = memory.output
         probs_BX = (step.weights_BS.unsqueeze(2) * entries.probs_BSK).flatten(1)
         lexicon_BV = probs_BX.new_zeros(probs_BX.shape[0], self.num_ids)
         return lexicon_BV.scatter_add(1, entries.ids_BSK.flatten(1), probs_BX)
 
     def _log_shares(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The logarithms of the model's share, [B, 1], and of lambda, [1]."""
+        """Return the logarithm of the model's share, [B, 1], and the logarithm of lambda, [1]."""
         entries: Entries = memory.output
         assert self.share_bias is not None
         share = torch.sigmoid(wide(self.share_bias))

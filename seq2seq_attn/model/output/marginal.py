@@ -1,18 +1,19 @@
 """The exact marginal over a latent alignment: each target token is predicted from one source
-position, which is summed out (Wu, Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2).
+position, and the probabilities are summed over all positions (Wu, Shapiro, Cotterell 2018, section
+2; Deng et al. 2018, section 2).
 
     p(y_t) = sum_j a_tj p(y_t | s_t, h_j)
     p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
 
-a_tj is the attention weight of source position j, h_j the encoder's value there, f the decoder's
-own readout, which reads h_j in place of the context. Soft attention averages the values and
-predicts once; this predicts from each value and averages the probabilities. `top_k` sums over the K
-heaviest positions alone (Shankar, Garg, Sarawagi 2018, section 3). We normalize their weights
-again, so that p sums to 1; the authors do not.
+a_tj is the attention weight of source position j, h_j is the encoder's value there, and f is the
+decoder's readout, which reads h_j in place of the context. Soft attention averages the values and
+predicts once; this output predicts from each value and averages the probabilities. With `top_k` the
+sum is over the K positions with the largest weights (Shankar, Garg, Sarawagi 2018, section 3). We
+normalize the K weights again, so that p sums to 1; the authors do not.
 
-The decoder's recurrence still reads the context. It is the expected value for most attentions;
-`multi_head` projects the values first, and `hard` takes one of them. With the decoder `luong` and
-`input_feeding: false` the recurrence reads no context, and this is the model of Wu et al.
+The decoder's recurrence still reads the context, which for most attentions is the expected value;
+`multi_head` projects the values first, and `hard` takes a single value. With the decoder `luong`
+and `input_feeding: false` the recurrence reads no context, and the model is that of Wu et al.
 
     L = sum_t [ -(1 - eps) log p(y_t) - eps / V sum_j a_tj sum_v log p(v | s_t, h_j) ]
 
@@ -37,14 +38,14 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Marginal(ScoredOutput):
-    """A softmax per source position.
+    """A softmax for each source position, averaged by the attention weights.
 
     Args:
-        read_out: the decoder's, see `Decoder.read_out`.
-        top_k: K; None: all positions.
+        read_out: the readout function of the decoder, `Decoder.read_out`.
+        top_k: K, the number of positions in the sum; None stands for all positions.
 
     Raises:
-        UsageError: a context that is not as wide as a value.
+        UsageError: the context is not as wide as a value.
     """
 
     requires = ("source_attention", "soft_weights", "read_out")
@@ -70,15 +71,16 @@ class Marginal(ScoredOutput):
         self.top_k = top_k
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
-        """`values_BSM`, 0 on padding."""
+        """Return `values_BSM`, 0 on padding."""
         return encoded.values_BSM
 
     def num_softmaxes(self, num_positions: int) -> int:
         return min(self.top_k or num_positions, num_positions)
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`. Some rows at a time, as a row takes K times the vocabulary."""
-        if torch.compiler.is_exporting():  # a loop over rows would fix their number
+        """Return the log-probabilities, see `Output.log_probs`. They are computed for a few rows at
+        a time, because a row takes K times the memory of the vocabulary."""
+        if torch.compiler.is_exporting():  # a loop would fix the number of rows
             return self._log_marginal(step, memory)
         num_softmaxes = self.num_softmaxes(step.weights_BS.shape[1])
         num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.num_ids))
@@ -104,7 +106,7 @@ class Marginal(ScoredOutput):
         return log_joint_NK.logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The weights of the positions summed over, and the logits of each."""
+        """Return the weights of the positions in the sum, and the logits of each position."""
         weights_NK = step.weights_BS.masked_fill(memory.source_ids_BS == PAD, 0.0)
         values_NKM = memory.output
         num_positions = self.num_softmaxes(weights_NK.shape[1])
@@ -120,6 +122,6 @@ class Marginal(ScoredOutput):
 
 
 def _log(weights: Tensor) -> Tensor:
-    """The logarithm, with finite gradients where a weight is 0."""
+    """Return the logarithm of weights, with finite gradients where a weight is 0."""
     is_positive = weights > 0
     return torch.where(is_positive, weights.where(is_positive, 1.0).log(), -torch.inf)

@@ -4,12 +4,13 @@
     p(w) = sum_{j: x_j = w} a_j
     L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
 
-a (the paper's softmax over u_j) are the attention weights of the step. x_j is how source position j
-is spelled on the target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec
-et al. 2016); or as its number, with `data.tokenizer.target: positions`, so that the answer is a
-position. The source's EOS ends the target. There are no parameters but the attention's. The label
-smoothing eps is over the |x| source positions. As in the paper, the query must have read y_{i-1}:
-the query of the decoder `bahdanau` has not, so that p(y_i) would ignore it.
+a (the paper's softmax over u_j) are the attention weights of the step. x_j is the target token that
+stands for source position j (`text/vocab.py`). By default it is the source token, so that the
+weights of equal tokens add up (Kadlec et al. 2016). With `data.tokenizer.target: positions` it is
+the index of the position, so that the answer is a position. EOS of the source ends the target.
+There are no parameters besides the attention's parameters. The label smoothing eps is over the |x|
+source positions. As in the paper, the query must have read y_{i-1}. The query of the decoder
+`bahdanau` has not read it, so p(y_i) would not depend on y_{i-1}.
 """
 
 from torch import Tensor
@@ -22,14 +23,15 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Pointer(Output):
-    """No parameters: the attention weights are the probabilities."""
+    """A pointer network: the attention weights are the probabilities, and there are no
+    parameters."""
 
     requires = ("source_attention", "query_dependence", "query_with_token")
     copies_source = True
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position
-        that stands for no token."""
+        """Return `log_probs_BX`, X = V + S: first the target ids, then the source positions. The
+        log-probability is -inf for a position that stands for no token."""
         weights_BS = _positive(step, memory)
         extended_BS = memory.extended_ids_BS
         least_BV = weights_BS.new_full((weights_BS.shape[0], self.num_ids), LEAST_WEIGHT)
@@ -37,7 +39,8 @@ class Pointer(Output):
         return least_BX.scatter_add(1, extended_BS, weights_BS).log()
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Output.score`; m is the mean over the source positions of each row."""
+        """Return the scores of the target tokens, see `Output.score`. m is the mean over the source
+        positions of each row."""
         weights_NS = _positive(step, memory)
         extended_NS = memory.extended_ids_BS
         least_N = LEAST_WEIGHT * (targets_N < self.num_ids)
@@ -49,7 +52,7 @@ class Pointer(Output):
 
 
 def _positive(step: StepOutput, memory: Memory) -> Tensor:
-    """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is
-    not in the source; 0 in padding."""
+    """Return the attention weights. Weights of real positions are at least `LEAST_WEIGHT`, which is
+    also the probability of a token that is not in the source. Weights of padding are 0."""
     weights_BS = wide(step.weights_BS).clamp_min(LEAST_WEIGHT)
     return weights_BS.masked_fill(memory.extended_ids_BS == PAD, 0.0)
