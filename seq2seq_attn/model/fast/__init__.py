@@ -1,7 +1,7 @@
 """Fast paths: quicker versions of plain functions of `model/` for some combinations of variants.
 
-Each file registers its own with `model/speed.py`. Without this folder, everything but int8
-works, more slowly.
+Each file registers its fast paths with `model/speed.py`. Without this folder, everything except
+int8 works, but more slowly.
 """
 
 from seq2seq_attn.model.fast import cross_entropy, step, unroll

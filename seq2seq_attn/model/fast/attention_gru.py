@@ -1,12 +1,14 @@
 """The teacher-forced unroll of an attention GRU, with a hand-written backward pass.
 
-It computes the same as the plain loop of `seq2seq.py`, with less work inside the recurrence:
+It computes the same results as the plain loop of `seq2seq.py`, with less work inside the
+recurrence:
 
 - the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once
   per sentence (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
-- the state's projection to the gates and to the query is one product per step;
+- one product per step projects the state to the gates and to the query;
 - where a first GRU reads the previous token before the query is made (the decoder `conditional`),
-  its state takes the place of the previous one: the rest of the step is the same;
+  the state of the first GRU takes the place of the previous state, and the rest of the step is the
+  same;
 - contexts and their gradients, and every weight gradient, are single products over all steps.
 
 The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores terms common to all
@@ -28,14 +30,14 @@ from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, column_sums
 from seq2seq_attn.model.layers import wide
 
 _MAX_KEPT = 1 << 24
-"""sigmoids kept for the backward pass, 64 MiB. Those of a batch with more are computed again, which
-costs 2 % of an update; of `multi30k` that is one batch in 57, the largest of which would keep 186
-MiB"""
+"""number of sigmoids that are kept for the backward pass, 64 MiB. A batch with more sigmoids
+computes them again, which costs 2 % of an update. In `multi30k` this happens in one batch of 57;
+the largest batch would keep 186 MiB"""
 
 
 class Score(NamedTuple):
-    """The score v . tanh(keys + W q), or without v scale * keys . W q. Without W, q is the query
-    itself."""
+    """The parameters of a score: v . tanh(keys + W q) if there is v, otherwise scale * keys . W q.
+    Without W, the query itself takes the place of W q."""
 
     query_weight_AH: Tensor | None = None
     score_weight_A: Tensor | None = None
@@ -43,8 +45,9 @@ class Score(NamedTuple):
 
 
 class _Additive:
-    """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on
-    padding. The r of `num_kept` steps are kept for the backward pass, unless they are too many."""
+    """Compute the additive score -2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS`, which
+    is -inf on padding and 0 elsewhere. The r of `num_kept` steps are kept for the backward pass,
+    unless they have more than `_MAX_KEPT` numbers."""
 
     def __init__(
         self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_kept: int
@@ -87,8 +90,8 @@ class _Additive:
 
 
 class _Dot:
-    """scale * keys . q, where q is the query's projection or the query itself. The q of `num_kept`
-    steps are kept."""
+    """Compute the score scale * keys . q, where q is the query's projection or the query itself.
+    The q of `num_kept` steps are kept for the backward pass."""
 
     def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys = keys_BSA
@@ -115,16 +118,17 @@ class _Dot:
 
 
 def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
-    """The sums of values under the weights of all steps, [T, B, M], in float32 or wider. In half
-    precision they would gain nothing, and oneDNN would compile primitives for every pair of S and
-    T: a third of those of an epoch."""
+    """Return the sums of the values, weighted by the weights of all steps, [T, B, M], in float32 or
+    wider. Half precision would not be faster, and oneDNN would compile primitives for every pair of
+    S and T: a third of the primitives of an epoch."""
     with torch.autocast(values_BSM.device.type, enabled=False):
         return torch.bmm(wide(weights_TBS).transpose(0, 1), wide(values_BSM)).transpose(0, 1)
 
 
 class _Gru:
-    """The side of a GRU that depends on its state: the products of the states with the recurrent
-    weight and, in the rows after its gates, with the query's. `num_kept` of them are kept."""
+    """Compute the part of a GRU that depends on its state: the products of the states with the
+    recurrent weight. The rows of `weight_QH` after the gates hold the weight that projects the
+    state to the query. The products of `num_kept` steps are kept for the backward pass."""
 
     def __init__(
         self,
@@ -146,7 +150,7 @@ class _Gru:
         self.products_low = self.weight.new_empty(num_kept, states.shape[1], len(weight_QH))
 
     def project(self, step: int) -> Tensor:
-        """The products of the state that the step starts from."""
+        """Return the products of the weight with the state that the step starts from."""
         state_low = self.states_low[step]
         if self.states_low is not self.states:
             state_low.copy_(self.states[step])
@@ -161,7 +165,8 @@ class _Gru:
         self.grad_products = torch.empty_like(self.products_low)
 
     def backward(self, step: int, carry: Tensor) -> Tensor:
-        """The gradient of the state, without that of the products."""
+        """Return the gradient of the state, without the gradient that flows through the
+        products."""
         return cell_backward(
             carry,
             self.states[step],
@@ -172,7 +177,7 @@ class _Gru:
         )
 
     def finish(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The gradients of gates, weight and bias."""
+        """Return the gradients of gates, weight and bias."""
         flat = self.grad_products.flatten(0, 1)
         states_low = self.states_low[: len(self.gates)].flatten(0, 1)
         grad_bias = column_sums(flat[:, : self.gates.shape[-1]])
@@ -180,8 +185,8 @@ class _Gru:
 
 
 class _Unroll(torch.autograd.Function):
-    """states_TBH and weights_TBS; see `unroll_attention_gru` for the arguments. Autograd casts the
-    gradients to the dtypes of the arguments."""
+    """Compute states_TBH and weights_TBS; `unroll_attention_gru` describes the arguments. Autograd
+    casts the gradients to the dtypes of the arguments."""
 
     @staticmethod
     def forward(
@@ -278,28 +283,28 @@ def unroll_attention_gru(
     gru: tuple[Tensor, Tensor, Tensor],
     first_gru: tuple[Tensor, ...] = (),
 ) -> tuple[Tensor, Tensor]:
-    """All states and weights of a decoder whose query is its previous state, or the state of its
-    first GRU.
+    """Return all states and attention weights of a decoder whose query is its previous state, or
+    the state of its first GRU.
 
     Args:
-        hidden_BH: the initial state. The recurrence runs in its dtype, matrix products in
-            autocast's if that is on.
-        keys_BSA: the variant's keys.
-        projected_BSP: the values projected to the gates.
+        hidden_BH: the initial state. The recurrence runs in the dtype of this state. Under
+            autocast, matrix products run in autocast's dtype.
+        keys_BSA: the keys of the attention.
+        projected_BSP: the values, projected to the gates.
         mask_BS: True = real position.
         gru: projected inputs of all steps, recurrent weight and bias of the GRU.
-        first_gru: those of the GRU whose state is the query and the state that the step starts
-            from, if there is one.
+        first_gru: the same tensors of the first GRU, if there is one. Its state is the query, and
+            `gru` starts from this state.
 
     Returns:
-        states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.
+        states_TBH (state t is the state after step t) and weights_TBS; both carry gradients.
     """
     gates_TBP, weight_QH, bias_P = gru
     if score.query_weight_AH is not None:
         weight_QH = torch.cat([weight_QH, score.query_weight_AH])
     result: tuple[Tensor, Tensor] = _Unroll.apply(  # type: ignore[no-untyped-call]
         score.scale,
-        torch.is_grad_enabled(),  # inside a Function it is always off
+        torch.is_grad_enabled(),  # inside a Function, gradients are always off
         mask_BS,
         hidden_BH,
         keys_BSA,

@@ -1,7 +1,8 @@
-"""The loss of the outputs `softmax` and `lexical` and its gradient in one pass, in chunks of rows.
+"""Compute the loss of the outputs `softmax` and `lexical`, and its gradient, in one pass over
+chunks of rows.
 
-Logits of all tokens never exist at once: each chunk's logits are replaced in place by their
-gradient.
+The logits of all tokens are never in memory at once: the gradient of a chunk's logits replaces the
+logits in place.
 
 Shapes: N = T * B target positions, B pairs, T steps, F features, E embedding size, V
 target vocabulary.
@@ -24,12 +25,13 @@ from seq2seq_attn.model.speed import offer
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
-"""logits in memory at once on a CPU: 32 MB in float32; smaller products are slower"""
+"""number of logits in memory at once on a CPU: 32 MB in float32; products of smaller chunks are
+slower"""
 BLOCK_CELLS = 128 * 1024
-"""logits that are normalized and differentiated at once on a CPU: 512 KB, which fit into a core's
-cache"""
+"""number of logits that are normalized and differentiated at once on a CPU: 512 KB, which fit into
+a core's cache"""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
-"""logits in memory at once on a GPU: 256 MB, for fewer, larger products"""
+"""number of logits in memory at once on a GPU: 256 MB, for fewer, larger products"""
 
 
 @offer("cross_entropy")
@@ -45,8 +47,9 @@ def offer_cross_entropy(
 
 
 def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs, weight and bias of the one linear layer that the logits come from. The two of
-    `lexical` are one, of the features and its hidden layer side by side."""
+    """Return inputs, weight and bias of the linear layer that computes the logits. The two layers
+    of `lexical` become one layer, which reads the features and the lexical hidden layer side by
+    side."""
     features_NF = outputs.features_NF
     projection = output.projection
     if not isinstance(output, Lexical):
@@ -65,12 +68,12 @@ def chunked_cross_entropy(
     targets_N: Tensor,
     label_smoothing: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over
-    tokens.
+    """Return the smoothed loss, with gradient, and the plain negative log-likelihood, detached.
+    Both are summed over the target tokens.
 
     Rows with target PAD are ignored.
     """
-    needs_grad = torch.is_grad_enabled()  # inside a Function it is always off
+    needs_grad = torch.is_grad_enabled()  # inside a Function, gradients are always off
     loss_sum, nll_sum = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         features_NF, weight_VF, bias_V, targets_N, label_smoothing, needs_grad
     )
@@ -117,13 +120,14 @@ def _sum_chunks(
     smoothing: float,
     needs_grad: bool,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Loss sum and nll sum; and the gradients of features, weight and bias, if they are needed.
-    Features and weight have the dtype of products."""
+    """Return the sum of the loss and the sum of the negative log-likelihood, and the gradients of
+    features, weight and bias if `needs_grad` is true. Features and weight have the dtype of matrix
+    products."""
     is_on_cpu = features.device.type == "cpu"
     num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
     num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
-    # one row more, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads one element past
-    # each row and multiplies it by 0, so it must not be a NaN
+    # The buffer has one more row, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads
+    # one element past each row and multiplies it by 0, so this element must not be NaN.
     buffer = weight.new_empty(min(num_rows, len(targets)) + 1, len(weight))
     buffer[-1] = 0.0
     bias_low = bias.to(weight.dtype)
@@ -149,8 +153,9 @@ def _sum_chunks(
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:
-    """Loss sum and nll sum of some rows. With `grad_bias`, the logits are replaced by their
-    gradient, whose sum is added to `grad_bias`."""
+    """Return the sum of the loss and the sum of the negative log-likelihood of some rows. With
+    `grad_bias`, the gradient of the logits replaces the logits, and its sum over the rows is added
+    to `grad_bias`."""
     num_ids = logits.shape[1]
     wide_logits = wide(logits)
     targets_1 = targets.unsqueeze(1)
@@ -160,7 +165,7 @@ def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor 
     mean_1 = None
     if smoothing:
         mean_1 = wide_logits.mean(dim=1, keepdim=True)
-    # in place if the logits are float32 or wider: without a gradient they are not needed again
+    # This works in place if the logits are float32 or wider: they are not needed again.
     exponentials = wide_logits.sub_(largest_1).exp_()
     total_1 = exponentials.sum(dim=1, keepdim=True)
     log_norm_1 = total_1.log().add_(largest_1)

@@ -4,8 +4,8 @@
     n = tanh(x_n + r * (U_n h + d_n))   h' = (1 - z) * n + z * h
 
 (Cho et al. 2014, section 2.3, with the reset gate applied after the product, as in cuDNN and
-PyTorch's `nn.GRU`.) The x's are projections of the inputs, which the caller computes for all steps
-at once.
+PyTorch's `nn.GRU`.) x_r, x_z and x_n are projections of the inputs, which the caller computes for
+all steps at once.
 
 Shapes: N rows, H hidden size, P = 3 * H: the gates r, z, n side by side.
 """
@@ -15,8 +15,8 @@ from torch import Tensor
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
-    """The dtype of matrix products: autocast's if it is on and the tensor is not float64, else the
-    tensor's."""
+    """Return the dtype of matrix products: autocast's dtype if autocast is on and the tensor is not
+    float64, otherwise the dtype of the tensor."""
     device_type = tensor.device.type
     if torch.is_autocast_enabled(device_type) and tensor.dtype != torch.float64:
         return torch.get_autocast_dtype(device_type)
@@ -24,16 +24,21 @@ def compute_dtype(tensor: Tensor) -> torch.dtype:
 
 
 def column_sums(rows: Tensor) -> Tensor:
-    """Sums [..., P] of [..., N, P] over N, as a product: in bfloat16, `sum` would first copy the
-    rows to float32."""
+    """Return the sums [..., P] of rows [..., N, P] over N. They are computed as a product, because
+    in bfloat16 `sum` would first copy the rows to float32."""
     return (rows.new_ones(1, rows.shape[-2]) @ rows).squeeze(-2)
 
 
 def cell_forward(
     gates: Tensor, recurrent: Tensor, hidden: Tensor, out: Tensor | None = None
 ) -> Tensor:
-    """The next state, in `out` if given. `gates` [..., P] holds the projected input and becomes r,
-    z, n; `recurrent` begins with the projected state, [..., P]; `hidden` [..., H] is the state."""
+    """Compute the next state, and write it to `out` if this tensor is given.
+
+    Args:
+        gates: the projected input, [..., P]. It is overwritten by r, z and n.
+        recurrent: a tensor that begins with the projected state, [..., P].
+        hidden: the state, [..., H].
+    """
     size = hidden.shape[-1]
     reset, update, new = gates.chunk(3, dim=-1)
     gates[..., : 2 * size].add_(recurrent[..., : 2 * size]).sigmoid_()
@@ -49,8 +54,9 @@ def cell_backward(
     grad_gates: Tensor,
     grad_recurrent: Tensor,
 ) -> Tensor:
-    """Gradients of one step: fills those of the projected input and state, returns what reaches the
-    previous state directly (without the recurrent product). `recurrent_new` is U_n h + d_n."""
+    """Compute the gradients of one step. The gradients of the projected input and of the projected
+    state are written to `grad_gates` and `grad_recurrent`. Return the gradient that reaches the
+    previous state directly, without the recurrent product. `recurrent_new` is U_n h + d_n."""
     size = hidden.shape[-1]
     reset, update, new = gates.chunk(3, dim=-1)
     grad_reset, grad_update, grad_new = grad_gates.chunk(3, dim=-1)
@@ -66,8 +72,8 @@ def cell_backward(
 
 
 def tanh_(inputs: Tensor) -> Tensor:
-    """tanh in place. On CPUs as 2 sigmoid(2 x) - 1, whose four passes take a third of the time of a
-    tanh."""
+    """Compute tanh in place. On CPUs it is computed as 2 sigmoid(2 x) - 1, whose four passes take a
+    third of the time of `tanh_`."""
     if inputs.device.type != "cpu":
         return inputs.tanh_()
     return inputs.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)

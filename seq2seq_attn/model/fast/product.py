@@ -1,13 +1,14 @@
-"""Products with constant weights, for translation: each weight is prepared once and used at every
-step.
+"""Matrix products with constant weights, for translation: each weight is prepared once and used at
+every step.
 
-Three kinds of arithmetic, results always in the input's dtype:
+There are three kinds of arithmetic. Results always have the dtype of the input.
 
-- `fp32`: the weights as they are;
-- `bf16`: weight and input rounded to bfloat16;
-- `int8`: integers from -127 to 127, with a scale for each row of the weight and one for each row of
-  the input, computed at run time ("dynamic"). So a row's result does not depend on other rows,
-  unlike with the single scale of the (deprecated) dynamic quantization of `torch.ao`.
+- `fp32` uses the weights as they are;
+- `bf16` rounds weight and input to bfloat16;
+- `int8` uses integers from -127 to 127, with a scale for each row of the weight and a scale for
+  each row of the input, which is computed at run time ("dynamic"). So the result of a row does not
+  depend on other rows, unlike with the single scale of the (deprecated) dynamic quantization of
+  `torch.ao`.
 
 On CPUs the weight is kept in oneDNN's layout if PyTorch offers it. The plain product converts the
 weight at every call, which takes up to half the time of a product with few rows.
@@ -25,25 +26,25 @@ from torch.nn import functional
 from seq2seq_attn.runtime.device import Precision
 
 Product = Callable[[Tensor], Tensor]
-"""inputs_NI to outputs_NO"""
+"""a function of inputs_NI that returns outputs_NO"""
 
 _EXPECTED_ROWS = 64
 """hint for oneDNN's layout; any number of rows is allowed"""
 _FEW_ROWS = 2
-"""up to this many rows, the overhead of the packed int8 product exceeds its gain"""
+"""largest number of rows for which the overhead of the packed int8 product exceeds its gain"""
 _ROW_STEP = 8
-"""oneDNN compiles and caches a primitive of up to a MiB for every number of rows. As sentences
-leave a batch one by one, there would be hundreds, so above this number rows are padded to a
-multiple of it"""
+"""number of rows above which rows are padded to a multiple of this number. oneDNN compiles and
+caches a primitive of up to a MiB for every number of rows, and as sentences leave a batch one by
+one, there would be hundreds of primitives"""
 
 
 def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Product:
-    """The product inputs W^T + b, with its own copy of the weight if possible. A bias that is
-    shorter than the outputs belongs to the first of them."""
+    """Return a function that computes inputs W^T + b. It holds a copy of the weight in a faster
+    layout if possible. A bias that is shorter than the outputs is added to the first outputs."""
     weight_OI = weight_OI.detach()
     if bias_O is not None:
         bias_O = functional.pad(bias_O.detach(), (0, len(weight_OI) - len(bias_O)))
-    is_empty = weight_OI.shape[1] == 0  # no library accepts this
+    is_empty = weight_OI.shape[1] == 0  # only the plain product accepts this
     if precision == "int8" and not is_empty:
         numbers_OI, scale_O1 = _quantize(weight_OI)
         numbers_OI = numbers_OI.to(torch.int8)
@@ -70,7 +71,7 @@ def _plain(weight_OI: Tensor, bias_O: Tensor | None, inputs_NI: Tensor) -> Tenso
 
 
 def _packed(packed: Tensor, dtype: torch.dtype, bias_O: Tensor | None, inputs_NI: Tensor) -> Tensor:
-    """The weight is in oneDNN's layout."""
+    """Compute a product with a weight in oneDNN's layout."""
     low_NI = _fill_up(inputs_NI.to(dtype))
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(low_NI, packed, bias_O, "none", [], "")
     return outputs[: len(inputs_NI)].to(inputs_NI.dtype)
@@ -85,14 +86,14 @@ def _int8(numbers_IO: Tensor, scale_O: Tensor, bias_O: Tensor, inputs_NI: Tensor
 def _packed_int8(
     weights: tuple[Tensor, Tensor, Tensor, None], bias_O: Tensor, few: Product, inputs_NI: Tensor
 ) -> Tensor:
-    """The same results from a weight in oneDNN's layout. Its instructions multiply unsigned by
-    signed bytes, so inputs are shifted by 128, which oneDNN subtracts again. Few rows use the plain
-    product, with equal results."""
+    """Compute the results of `_int8` with a weight in oneDNN's layout. oneDNN's instructions
+    multiply unsigned bytes by signed bytes, so inputs are shifted by 128, which oneDNN subtracts
+    again. A few rows use the plain product, whose results are equal."""
     if len(inputs_NI) <= _FEW_ROWS:
         return few(inputs_NI)
     numbers_NI, scale_N1 = _quantize(inputs_NI)
     bytes_NI = _fill_up(numbers_NI.add_(128.0).to(torch.uint8))
-    # the rows' scales are applied afterwards
+    # The scales of the rows are applied below.
     scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
         bytes_NI, 1.0, 128, *weights, 1.0, 0, torch.float32, "none", [], ""
     )
@@ -100,7 +101,7 @@ def _packed_int8(
 
 
 def _fill_up(inputs_NI: Tensor) -> Tensor:
-    """Pad the number of rows to a multiple with rows of zeros."""
+    """Add rows of zeros, so that the number of rows is a multiple of `_ROW_STEP`."""
     missing = -len(inputs_NI) % _ROW_STEP
     if len(inputs_NI) <= _ROW_STEP or not missing:
         return inputs_NI
@@ -108,16 +109,16 @@ def _fill_up(inputs_NI: Tensor) -> Tensor:
 
 
 def _quantize(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows as whole numbers, and the scale of each: rows = numbers * scale."""
+    """Return the rows as whole numbers, and the scale of each row: rows = numbers * scale."""
     largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
-    tiny = torch.finfo(rows_NI.dtype).tiny  # keeps rows of zeros
+    tiny = torch.finfo(rows_NI.dtype).tiny  # avoids a division by 0 in rows of zeros
     scale_N1 = (largest_N1 / 127.0).clamp_min_(tiny)
     return torch.div(rows_NI, scale_N1).round_(), scale_N1
 
 
 def _has_packed_layout(dtype: torch.dtype) -> bool:
-    """Whether oneDNN is available and multiplies this dtype. PyTorch does not document these
-    operators; without them the plain product does the same."""
+    """Return whether oneDNN is available and multiplies this dtype. PyTorch does not document these
+    operators; without them the plain product computes the same results."""
     operators = torch.ops.mkldnn
     is_known = hasattr(operators, "_reorder_linear_weight")
     if not torch._C._has_mkldnn or not is_known or not hasattr(operators, "_linear_pointwise"):
@@ -128,8 +129,8 @@ def _has_packed_layout(dtype: torch.dtype) -> bool:
 
 
 def _has_packed_int8() -> bool:
-    """Whether oneDNN is available and the processor has its byte instructions, without which it is
-    slower than `_int_mm`. The operators are undocumented, as above."""
+    """Return whether oneDNN is available and the processor has its byte instructions, without which
+    oneDNN is slower than `_int_mm`. PyTorch does not document these operators."""
     operators = torch.ops.onednn
     is_known = hasattr(operators, "qlinear_prepack") and hasattr(operators, "qlinear_pointwise")
     if not torch._C._has_mkldnn or not is_known or not hasattr(torch.cpu, "_is_vnni_supported"):

@@ -1,22 +1,23 @@
 """The decoder's step for search, with constant weights.
 
-It computes the same as the decoder's step and the output (`search.steps.PlainSteps` is the
-reference), rearranged:
+It computes the same results as the decoder's step and the output (`search.steps.PlainSteps` is the
+reference), in a different order:
 
 - the contribution of the previous token to gates and readout is looked up in a table over the
   vocabulary;
-- the state's projections to the gates and to the query are one product;
+- one product projects the state to the gates and to the query;
 - keys and values are stored once per sentence, for all its beams;
 - with several beams, the values are projected once per sentence, W c = sum_j a_j (W h_j), instead
-  of K contexts at each step. With one beam that would be a product per source position instead of
-  one per target token, so the context is projected;
-- the output `lexical` is one product, of the features and its hidden layer side by side;
-- the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `attention_gru.py`; the factors are in
-  the weights.
+  of K contexts at each step. With one beam this would take a product per source position instead of
+  a product per target token, so the context is projected instead;
+- the output `lexical` is one product, which reads the features and the lexical hidden layer side by
+  side;
+- the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `attention_gru.py`; the prepared
+  weights include the factors.
 
 Shapes: B sentences in the batch, K rows (beams) of a sentence, R = B * K, S source positions, H
 hidden size, M memory size, A scoring size, E embedding size, F readout features, V target
-vocabulary, P = 3 * H, X = P + the width of the readout's part.
+vocabulary, P = 3 * H, X = P + the width of the contribution to the readout.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ from seq2seq_attn.model.speed import offer
 from seq2seq_attn.runtime.device import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26
-"""numbers of projected embeddings in the table, 256 MiB; with larger vocabularies, they are
-projected at each step"""
+"""largest size of the table of projected embeddings in numbers, 256 MiB; with larger vocabularies,
+embeddings are projected at each step"""
 _CPU_LOGITS = 1 << 19
-"""logits that are computed and searched together on a CPU: 2 MiB, which stay in the cache, and
-which the C library reuses instead of requesting new pages at each step. With a quarter of them,
-products of 32 rows took more time: beam search with `multi30k` had 0.92 of the speed in fp32 and
-0.95 in bf16 (Zen 4)"""
+"""number of logits that are computed and searched together on a CPU: 2 MiB, which stay in the
+cache, and which the C library reuses instead of requesting new pages at each step. With a quarter
+of this number, products of 32 rows took more time: beam search with `multi30k` had 0.92 of the
+speed in fp32 and 0.95 in bf16 (Zen 4)"""
 _LEAST_CPU_ROWS = 32
-"""computed together with large vocabularies"""
+"""smallest number of rows that are computed together on a CPU, however large the vocabulary"""
 _ALL_ROWS = 1 << 30
-"""computed together on a GPU"""
+"""number of rows that are computed together on a GPU, which means all rows"""
 
 
 @offer("steps")
@@ -67,7 +68,8 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time."""
+    """An implementation of `search.base.NextTokens` that computes and searches the logits of
+    `num_rows` rows at a time."""
 
     def __init__(
         self,
@@ -108,8 +110,8 @@ class Scored(NamedTuple):
     padding_BS: Tensor
     """bool, True = padding"""
     values_BSX: Tensor
-    """with several rows per sentence, the values' contributions to gates and readout; with one row,
-    the values as they are"""
+    """the values' contributions to gates and readout if a sentence has several rows; the values as
+    they are if it has one row"""
 
 
 class FastState(NamedTuple):
@@ -117,9 +119,10 @@ class FastState(NamedTuple):
 
     hidden_RH: Tensor
     attention: Attended | Scored
-    """`Attended` for a fixed context: its contribution to gates and readout, and its weights"""
+    """`Attended` if the context is constant: the context's contribution to gates and readout, and
+    the weights"""
     embedded_BSE: Tensor | None
-    """for the output `lexical`"""
+    """embeddings of the source tokens, for the output `lexical`"""
     rows_per_sentence: int
 
 
@@ -134,9 +137,9 @@ class Products(NamedTuple):
     context: Product
     """from the context to gates and readout"""
     embedding: Product
-    """from the embedding to gates (those of the first cell if there is one) and readout"""
+    """from the embedding to the readout and to the gates of the first cell, or of the only cell"""
     readout: Product | None
-    """from the state to the readout; None: the output layer reads state, context and embedding as
+    """from the state to the readout; None if the output layer reads state, context and embedding as
     they are"""
     output: Product
     """from the features to logits"""
@@ -175,8 +178,8 @@ class FastStep:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
-        # autocast for everything except prepared products, mainly the encoder; with int8 bf16 where
-        # that is fast
+        # Autocast applies to all computations except the prepared products, mainly to the encoder.
+        # With int8, the encoder runs in bf16 where the device multiplies bf16 fast.
         device = source.ids_BS.device
         precision = self._precision
         is_bf16 = precision == "bf16" or (precision == "int8" and multiplies_bf16(device))
@@ -228,7 +231,7 @@ class FastStep:
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
         hidden_RH, attention, embedded_BSE, num_rows = state
         num_sentences = len(hidden_RH) // num_rows
-        if num_sentences > 1 or len(index_R) != num_rows:  # else it is the sentence that it was
+        if num_sentences > 1 or len(index_R) != num_rows:  # a single sentence keeps its place
             sentences_B = index_R[::num_rows] // num_rows
             if not torch.equal(sentences_B, torch.arange(num_sentences, device=index_R.device)):
                 attention = select_rows(attention, sentences_B)
@@ -250,7 +253,7 @@ class FastStep:
         return Scored(memory.keys_BSA.to(dtype) * factor, ~memory.mask_BS, values_BSX)
 
     def _attend(self, query: Tensor, state: FastState) -> tuple[Tensor, Tensor]:
-        """The projected contexts, [R, X], and `weights_BKS`."""
+        """Return the projected contexts, [R, X], and `weights_BKS`."""
         attention = state.attention
         num_rows = state.rows_per_sentence
         if isinstance(attention, Attended):
@@ -273,8 +276,9 @@ class FastStep:
         return context_RX, weights_BKS
 
     def _project(self, product: Product, inputs: Tensor) -> Tensor:
-        """The contributions of contexts, values or embeddings to the gates and to the readout, side
-        by side. Without a readout layer, the output layer reads them as they are."""
+        """Return the contributions of contexts, values or embeddings to the gates and to the
+        readout, side by side. Without a readout layer, the contribution to the readout is the input
+        itself, which the output layer reads."""
         projected = product(inputs)
         if self._products.readout is None:
             projected = torch.cat([projected, inputs], dim=1)

@@ -1,8 +1,8 @@
-"""The models that fast paths know, and the teacher-forced pass of their decoders, with as much work
-as possible outside the recurrence.
+"""The models that fast paths support, and the teacher-forced pass of their decoders, with as much
+work as possible outside the recurrence.
 
-Known are the decoders `bahdanau`, and `conditional`, which has two cells, with GRUs of one layer. A
-subclass is not known, as its step may differ.
+Fast paths support the decoders `bahdanau` and `conditional` with GRUs of one layer; `conditional`
+has two cells. Subclasses are not supported, because their steps may differ.
 
 Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, S source
 positions.
@@ -36,14 +36,14 @@ from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
 from seq2seq_attn.model.speed import offer
 
 CONSTANT = (Fixed, InitialOnly, Uniform)
-"""attentions with the same context at every step"""
+"""attentions whose context is the same at every step"""
 SCORED = (Additive, Bilinear, Dot, KeyValue, ScaledDot, Slots)
 Unroll = Callable[[Seq2Seq, Batch], DecoderOutputs]
 
 
 def known_score(attention: Attention) -> Score | None:
-    """The score of a variant, empty if its context is constant; None if there is no fast path for
-    it, or its normalizer is not softmax."""
+    """Return the score of an attention. The score is empty if the context is constant. Return None
+    if there is no fast path for the attention, or its normalizer is not softmax."""
     if type(attention) in CONSTANT:
         return Score()
     if (
@@ -59,9 +59,9 @@ def known_score(attention: Attention) -> Score | None:
 
 
 def known_parts(decoder: Decoder) -> tuple[GRU | None, GRU, Score] | None:
-    """The GRU that reads the previous token before attention is queried, if there is one; the GRU
-    that reads the context; and the attention's score. None: one of them, or the decoder, is not
-    known."""
+    """Return the GRU that reads the previous token before attention is queried, or None if there is
+    no such GRU; the GRU that reads the context; and the score of the attention. Return None if fast
+    paths do not support the decoder, a cell or the attention."""
     if type(decoder) is Conditional:
         cells = [decoder.first_cell, decoder.second_cell]
     elif type(decoder) is Bahdanau:
@@ -86,7 +86,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
-    """The same as `seq2seq.unroll` with a ratio of 1, faster."""
+    """Compute the results of `seq2seq.unroll` with a ratio of 1, faster."""
     decoder = cast(Bahdanau | Conditional, model.decoder)
     memory, state = model.prepare(batch.source)
     if isinstance(state, Recorded):
@@ -109,13 +109,14 @@ def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
 def unroll_decoder(
     decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
+    """Return `hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
     parts = known_parts(decoder)
     assert parts is not None
     first, cell, score = parts
     hidden_BH = cell.hidden(state.cell)
     context_weight_PM = cell.input_weights[-1]
-    # the embeddings enter the gates of the cell that reads them: the first of two, or the only one
+    # The embeddings enter the gates of the cell that reads them: the first of two cells, or the
+    # only cell.
     reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
     first_gru: tuple[Tensor, ...] = ()
@@ -123,7 +124,7 @@ def unroll_decoder(
         first_gru = (gates_TBP, first.recurrent_weight_PH, first.recurrent_bias_P)
         gates_TBP = cell.input_bias_P.expand(gates_TBP.shape)
     keys = memory.attention
-    if isinstance(keys, Attended):  # the result of every step
+    if isinstance(keys, Attended):  # attention gives this result at every step
         gates_TBP = gates_TBP + nn.functional.linear(keys.context_BM, context_weight_PM)
         states_TBH = run_cell(cell, gates_TBP, hidden_BH)
         contexts_TBM = keys.context_BM.expand(len(states_TBH), -1, -1)
