@@ -307,6 +307,8 @@ class ListedFiles:
     def _verify(
         self, name: str, read: Callable[[Path], ContentT], digest: Callable[[ContentT], str]
     ) -> ContentT:
+        """Read a file with `read` and check the SHA-256 that `digest` computes from the result.
+        Return the result. Raises UserError as `read`."""
         path = self._check_link(name)
         while True:
             listed = self.listed
@@ -325,6 +327,7 @@ class ListedFiles:
                 )
 
     def _check_link(self, name: str) -> Path:
+        """Return the path of a file. Raises UserError: a link leads out of the folder."""
         path = self.folder / name
         real = path.resolve()
         if not any(real.is_relative_to(root) for root in self._roots):

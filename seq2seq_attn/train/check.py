@@ -109,6 +109,7 @@ def _check_data(config: Config) -> None:
 
 
 def _warn_without_limit(config: Config) -> None:
+    """Log a warning if no setting limits the length of training."""
     train = config.train
     limits = [train.max_epochs, train.max_updates, train.max_minutes, train.validation.patience]
     if not any(limits):

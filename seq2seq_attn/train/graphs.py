@@ -22,8 +22,8 @@ ROWS = 16
 POSITIONS = 4
 """Batches are padded to a multiple of ROWS pairs and a multiple of POSITIONS tokens."""
 MAX_GRAPHS = 256
-"""Maximum number of graphs, because each graph keeps the tensors of a pass. Other shapes run
-eagerly."""
+"""Maximum number of graphs, because each graph keeps the tensors of a pass. A pass runs eagerly if
+this limit is reached, or if its shape occurs for the first time."""
 
 Pass = Callable[[Batch, Tensor, float], Tensor]
 """A function that maps (batch, number of target tokens of the update as a 0-d tensor, teacher

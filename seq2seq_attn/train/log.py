@@ -101,6 +101,8 @@ class TrainLog:
             self._open_files(state)
 
     def _open_files(self, state: TrainState) -> None:
+        """Open `metrics.jsonl`, the TensorBoard writer and `train.log`. For a resume, remove the
+        lines of `metrics.jsonl` that were written after the saved state."""
         from torch.utils.tensorboard import SummaryWriter  # slow to import
 
         is_new = state.saved_at is None

@@ -127,6 +127,7 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
 
 
 def _has_table(config: Config) -> bool:
+    """Return whether a split is a .tsv file, whose columns have a fixed order."""
     data = config.data
     for text in (data.train, data.valid, *data.test.values(), *data.extra):
         if isinstance(text, str) and re.search(r"\.tsv(\.gz)?$", text):

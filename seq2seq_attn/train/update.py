@@ -298,6 +298,7 @@ def build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Upd
 
 
 def _trainable(model: nn.Module) -> list[nn.Parameter]:
+    """Return the parameters that have gradients."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
