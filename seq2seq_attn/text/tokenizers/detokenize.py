@@ -67,8 +67,9 @@ def _attachment(
 ) -> tuple[bool, bool]:
     """Return whether token i is written without a space on its left, and on its right.
 
-    `open_quotes` is a stack of the quotation marks that are open before token i. `_quote_attachment` changes
-    the stack if token i is a quotation mark, so tokens must be passed in order.
+    `open_quotes` is a stack of the quotation marks that are open before token i.
+    `_quote_attachment` changes the stack if token i is a quotation mark, so tokens must be passed
+    in order.
     """
     token = tokens[i]
     previous = tokens[i - 1] if i else ""

@@ -28,8 +28,8 @@ _SEARCHES = {
 }
 """names of a spaCy tokenizer's regular expressions and the attributes that search for them; `match`
 and `url` recognize whole spans that are one token"""
-# Spans that are tokenized apart from the rest of a line: `<unk>`, which a model may have written and
-# which is one token; 32 punctuation marks in a row; and 1,024 characters without a space. spaCy
+# Spans that are tokenized apart from the rest of a line: `<unk>`, which a model may have written
+# and which is one token; 32 punctuation marks in a row; and 1,024 characters without a space. spaCy
 # splits off one punctuation mark at a time and searches the rest of the span each time: 4,000
 # brackets took 2 s, and a megabyte would take days. Ordinary text has no such runs.
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
@@ -86,9 +86,9 @@ class SpacyTokenizer(Tokenizer):
             return self._by_spans(lines)
 
     def _tokens(self, line: str) -> list[str]:
-        # the tokenizer is called, because the pipeline rejects lines longer than its `max_length`
         """Tokenize a normalized line by spaCy. The spans that `_CUT_OUT` matches are tokenized
         separately."""
+        # the tokenizer is called, because the pipeline rejects lines longer than its `max_length`
         tokenize = self._nlp.tokenizer
         bounds = [0]
         for match in _CUT_OUT.finditer(line):
