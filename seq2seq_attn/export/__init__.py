@@ -1,1 +1,1 @@
-"""Export a run as graphs that other programs can run without this package."""
+"""Export a run to ONNX, to a web page, or to the Hugging Face hub."""

@@ -1,5 +1,7 @@
-"""Publish a run on the Hugging Face hub, with a model card from its records. `Run.open`
-downloads it again."""
+"""Publish a run on the Hugging Face hub, with a model card made from the records of the run.
+
+`Run.open` downloads a published run.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -16,8 +18,9 @@ _CORPORA = {
     "captions": ("the generated captions of seq2seq-attn, under its license (MIT)", "mit"),
     "multi30k": ("Multi30k, for non-commercial research and education", "other"),
 }
-"""the corpora that have a name, with the license of a model trained on them"""
-_MEASURES = ("bleu", "chrf", "ter")  # those of the card
+"""for each corpus with a name, a description and the license of a model trained on it"""
+_MEASURES = ("bleu", "chrf", "ter")
+"""measures that the card shows"""
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +28,17 @@ log = logging.getLogger(__name__)
 def push_run(
     run: Run, repository: str, *, license: str | None = None, is_private: bool = False
 ) -> str:
-    """Publish a run as the repository `OWNER/NAME`, which is made if there is none, and return its
-    address. `license`: the hub's name of one, such as `cc-by-4.0`; None: that of the corpus if it
-    has a name. Raises UserError: the run is unfinished or damaged, or the hub refuses it."""
+    """Publish a run as a repository on the hub, and return the address of the repository.
+
+    Args:
+        repository: `OWNER/NAME`. The repository is created if it does not exist.
+        license: the hub's name of a license, such as `cc-by-4.0`. None takes the license that
+            belongs to the corpus, or `unknown` for a text of your own.
+        is_private: whether a new repository is private.
+
+    Raises:
+        UserError: the run is unfinished or damaged, or the hub refuses the run.
+    """
     if not run.is_finished():
         raise UserError(f"{run.path}: not finished; only finished runs are published")
     with open_hub(f"{repository}: cannot be published") as hub:
@@ -44,8 +55,13 @@ def push_run(
 
 
 def make_card(run: Run, repository: str, license: str | None = None) -> str:
-    """The model card: metadata of the hub, then scores, training and license, all from the run's
-    records. Raises UserError if one is damaged."""
+    """Make the model card of a run from the records of the run.
+
+    The card holds metadata for the hub, and then scores, training and license as text.
+
+    Raises:
+        UserError: a record is damaged.
+    """
     from huggingface_hub import EvalResult, ModelCardData
 
     config = run.config
@@ -58,7 +74,8 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
         result = EvalResult("translation", data.corpus, score.test_set, score.measure, score.score)
         result.metric_args = {"signature": score.signature}
         results.append(result)
-        cells = [str(cell).replace("|", "\\|") for cell in score]  # signatures hold bars
+        # Signatures contain `|`, which would end a cell of the table.
+        cells = [str(cell).replace("|", "\\|") for cell in score]
         rows += f"| {' | '.join(cells)} |\n"
     if not results:
         log.warning(
@@ -98,7 +115,7 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
 
 
 class _Score(NamedTuple):
-    """A row of the card."""
+    """A row of the card's table: the score of a test set by a measure."""
 
     test_set: str
     num_pairs: int
@@ -109,7 +126,11 @@ class _Score(NamedTuple):
 
 
 def _scores(run: Run) -> Iterator[_Score]:
-    """The scores that `evaluate` saved in the run, which may have been renamed since."""
+    """Yield the scores that `evaluate` saved in the run.
+
+    The only run of a measure is taken whatever its name, because the run may have been renamed
+    since its evaluation.
+    """
     path = run.path / "report.json"
     if not path.exists():
         return

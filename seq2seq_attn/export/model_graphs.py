@@ -1,8 +1,9 @@
-"""A model as two graphs of tensor operations: one encodes sentences, one makes a decoder step.
+"""Export a model as two graphs of tensor operations: the graph `prepare` encodes sentences, and the
+graph `step` makes one decoder step.
 
-`torch.export` records the operations of `Seq2Seq.prepare` and `Seq2Seq.step`, of the plain code;
-nothing depends on variants here. The export works for any number of sentences and of source
-positions; dimensions that grow with the steps are dynamic too.
+`torch.export` records the operations of `Seq2Seq.prepare` and `Seq2Seq.step`, without the fast
+implementations of `model/fast/`. Nothing here depends on variants. The graphs work for any number
+of sentences and of source positions. Dimensions that grow with the steps are dynamic too.
 
 Shapes: B sentences, S source positions, V target vocabulary.
 """
@@ -23,38 +24,49 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 
 _DECOMPOSED = (torch.ops.aten.einsum.default, torch.ops.aten.gru_cell.default)
-"""operations that become simpler ones"""
+"""operations that are replaced by simpler operations"""
 
 
 class Graphs(NamedTuple):
-    """The graphs of a model in float32, and the names of what they exchange."""
+    """The graphs of a model in float32, and the names of the tensors that pass between them."""
 
     prepare: ExportedProgram
-    """int64 source ids [B, S], each sentence with EOS, padded with PAD, and the ids of the same
-    tokens in the extended target vocabulary (`text/vocab.py`), which outputs that copy read -> the
-    memory, then the state"""
+    """takes int64 source ids [B, S], padded with PAD, each sentence ending with EOS, and the ids of
+    the same tokens in the extended target vocabulary (`text/vocab.py`), which only outputs that
+    copy read; returns the tensors of the memory, then the tensors of the state"""
     step: ExportedProgram
-    """int64 previous ids [B] (BOS at first), the memory, the state -> log-probabilities [B, V] (of
-    outputs that copy [B, V + S]), attention weights [B, S], the next state"""
+    """takes int64 previous ids [B] (BOS at first), the memory and the state; returns
+    log-probabilities [B, V] ([B, V + S] for outputs that copy), attention weights [B, S] and the
+    next state"""
     memory: list[str]
+    """names of the tensors of the memory"""
     state: list[str]
+    """names of the tensors of the decoder state"""
 
 
 class _Prepare(nn.Module):
-    """Returns lists of tensors: PyTorch's exporter confuses the fields of a structure if one name
-    begins another."""
+    """The module that is exported as the graph `prepare`.
+
+    It returns lists of tensors, because PyTorch's exporter confuses the fields of a structure if
+    the name of a field begins with the name of another field.
+    """
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> Any:
-        # encoders do not read the lengths
+        # Encoders do not read the lengths, so the batch has none.
         memory, state = self.model.prepare(SourceBatch(ids_BS, torch.zeros(0), extended_ids_BS))
         return tree_leaves(memory), tree_leaves(state)
 
 
 class _Step(nn.Module):
+    """The module that is exported as the graph `step`.
+
+    It takes lists of tensors, and rebuilds the structures `memory` and `state` of the model.
+    """
+
     def __init__(self, model: Seq2Seq, memory: Any, state: Any) -> None:
         super().__init__()
         self.model = model
@@ -69,20 +81,24 @@ class _Step(nn.Module):
 
 
 def export_graphs(model: Seq2Seq) -> Graphs:
-    """Export a model. Raises UsageError: its operations depend on values, as with several sources;
-    or its state changes its form."""
+    """Export a model as graphs.
+
+    Raises:
+        UsageError: the operations of the model depend on values, as with several sources; or its
+            state changes its structure from step to step; or its output points to earlier tokens.
+    """
     if model.output.needs_history:
         raise UsageError(
             "this model cannot be exported, as its output points to earlier target tokens"
         )
     model = model.eval()
     ids_BS = torch.full((3, 5), len(SPECIALS))
-    ids_BS[:, -2:] = EOS  # as in several sentences: their number is free
+    ids_BS[:, -2:] = EOS  # two EOS per line, as a line of two sentences has
     previous_B = ids_BS[:, -1].clone()
     with torch.no_grad(), speed.plain(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's exporter warns of what does not matter here
+        warnings.simplefilter("ignore")  # warnings of PyTorch's exporter do not matter here
         memory, state = model.prepare(SourceBatch(ids_BS, torch.zeros(0), ids_BS))
-        for _ in range(2):  # a dimension of size 0 or 1 would not be free
+        for _ in range(2):  # after two steps, dimensions that grow with the steps exceed 1
             state = model.step(previous_B, state, memory).state
         memory_leaves = tree_leaves(memory)
         state_leaves = tree_leaves(state)
@@ -90,13 +106,15 @@ def export_graphs(model: Seq2Seq) -> Graphs:
         try:
             prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
             step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
-        except Exception as error:  # the exporter has private kinds of errors
+        except Exception as error:  # the exporter raises private classes of errors
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise UsageError(
                 f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}"
             ) from error
     outputs: Any = step.graph.output_node().args[0]
-    sizes = [*outputs[0].meta["val"].shape[:1], *outputs[1].meta["val"].shape]  # B, B, and S or 1
+    # The sizes are B, B, and S (1 without attention over source positions). A dynamic dimension has
+    # a symbol as its size, a fixed dimension an int.
+    sizes = [*outputs[0].meta["val"].shape[:1], *outputs[1].meta["val"].shape]
     if any(isinstance(size, int) and size > 1 for size in sizes):
         raise UsageError(
             "this model cannot be exported, as its steps work for one number of sentences or "
@@ -106,12 +124,17 @@ def export_graphs(model: Seq2Seq) -> Graphs:
 
 
 def _names(kind: str, leaves: Sequence[Tensor | None]) -> list[str]:
-    """A name for each tensor among the leaves."""
+    """Return a name for each tensor among the leaves, such as `state_0`."""
     num_tensors = sum(leaf is not None for leaf in leaves)
     return [f"{kind}_{index}" for index in range(num_tensors)]
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:
+    """Export a module whose inputs have dynamic dimensions of the kind `dimension`.
+
+    PyTorch's exporter fixes dimensions of size 0 or 1, so these are not declared dynamic.
+    """
+
     def free_dimensions(leaf: Tensor | None) -> dict[int, Any] | None:
         if leaf is None:
             return None

@@ -1,5 +1,7 @@
-"""Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`, all that a program needs to
-translate tokens."""
+"""Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`.
+
+A program needs nothing but these files to translate tokens.
+"""
 
 import importlib.util
 import logging
@@ -20,7 +22,7 @@ PACKAGES = ("onnx", "onnxscript")
 
 
 def export_onnx(run: Run, folder: Path) -> None:
-    """Write a run's best model into a folder, which is made.
+    """Write the best model of a run as ONNX into a folder, which is created.
 
     Raises:
         UserError: a package is missing, or a file of the run is missing or damaged.
@@ -42,7 +44,7 @@ def export_onnx(run: Run, folder: Path) -> None:
 
 
 def write_graphs(graphs: Graphs, folder: Path) -> None:
-    """Write `prepare.onnx` and `step.onnx` into a folder, which is made."""
+    """Write `prepare.onnx` and `step.onnx` into a folder, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
     memory_and_state = [*graphs.memory, *graphs.state]
     next_state = [f"next_{name}" for name in graphs.state]
@@ -56,7 +58,7 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
 def _write_graph(
     program: ExportedProgram, path: Path, inputs: Sequence[str], outputs: Sequence[str]
 ) -> None:
-    # PyTorch warns of packages that are not needed.
+    # PyTorch logs warnings of missing packages that this export does not need.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,5 +1,8 @@
-"""A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one
-file."""
+"""Write a web page in which a run translates, or two runs side by side.
+
+The page is one file, with the graphs and parameters of the models, the tokenizers, and the
+interpreter of the graphs.
+"""
 
 import base64
 import json
@@ -22,20 +25,20 @@ from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 NUM_SENTENCES = 24
-"""of the slider, from short to long"""
+"""number of test sentences that the page's slider offers, from short to long"""
 WORDS_PER_GROUP = 3
-"""lengths that are one point of the curve of accuracy"""
+"""number of sentence lengths that share a point of the accuracy curve"""
 _WEB = Path(__file__).parent / "web"
 _SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
 
 
 def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "int16") -> None:
-    """Write a page with the best models of some runs.
+    """Write a page with the best model of each run.
 
     Raises:
         UserError: a file of a run is missing or damaged.
-        UsageError: a model cannot be exported, a page has no such tokenizer, or the runs differ in
-            their languages.
+        UsageError: a model cannot be exported, the page does not support a tokenizer, or the runs
+            differ in their languages.
     """
     described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.resolve().name for run in runs)
@@ -63,12 +66,13 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
 
 
 def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
+    """Return everything that the page knows of a run, as plain JSON."""
     config = run.config
     model, _ = run.load_model(config.model)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]
-    # Attention weights, the second output, that no operation reads are a mean over heads: forcing
-    # them has no effect.
+    # The second output holds the attention weights. If no operation reads them, they are a mean
+    # over heads that is only shown, and forcing them would have no effect.
     weights = json.dumps({"$": step["outputs"][1]})
     can_force = model.has_attention and weights in json.dumps(step["nodes"])
     kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"
@@ -78,20 +82,22 @@ def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
 
 
 def _test_pairs(run: Run) -> list[tuple[str, str]]:
-    """Test sentences of the embedded captions with their references; none for other corpora."""
+    """Return the test pairs of the embedded captions, or no pairs for another corpus."""
     data = run.config.data
     if data.corpus != "captions":
         return []
     files = find_captions(None, data.source_language, data.target_language)["test"]
-    return list(zip(read_lines(files.source), read_lines(files.target), strict=True))[
-        : data.limit.test
-    ]
+    pairs = list(zip(read_lines(files.source), read_lines(files.target), strict=True))
+    return pairs[: data.limit.test]
 
 
 def _accuracy(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """For groups of test sentences by length: the mean `length` in words, and the `shares` that
-    each run translated as the reference. Empty unless `evaluate` has saved the translations of all
-    runs."""
+    """Return a point of the accuracy curve for each group of test sentences of similar length.
+
+    `length` is the mean length of the group's sources in words. `shares` has, for each run, the
+    share of translations that equal the reference. There are no points unless `evaluate` has saved
+    the translations of all runs.
+    """
     try:
         contents = [ListedFiles(run.hyps_dir).read("test.txt") for run in runs]
     except UserError:
@@ -101,11 +107,11 @@ def _accuracy(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> list[dic
         return []
     lengths = np.array([len(source.split()) for source, _ in pairs])
     references = np.array([reference for _, reference in pairs], dtype=object)
-    is_right = np.array(saved, dtype=object) == references
+    is_correct = np.array(saved, dtype=object) == references
     groups = lengths // WORDS_PER_GROUP
     points = []
     for group in np.unique(groups):
         is_inside = groups == group
-        shares = is_right[:, is_inside].mean(axis=1).tolist()
+        shares = is_correct[:, is_inside].mean(axis=1).tolist()
         points.append({"length": lengths[is_inside].mean(), "shares": shares})
     return points

@@ -1,12 +1,16 @@
-"""Exported graphs as JSON and bytes, for the interpreter of a web page (`web/interpreter.js`).
+"""Write exported graphs as JSON and bytes for the interpreter of a web page (`web/interpreter.js`).
 
 A graph is `{"inputs": [names], "outputs": [names], "nodes": [[operation, name, arguments], ...]}`,
-with nodes in the order of execution. Operations are called as in PyTorch, without `aten` and
-`default`: `tanh`, `add.Tensor`; `add`, `mul` and `getitem` are those of Python, for sizes and
-lists. Arguments are positional, in the order of the operation's schema, without those that concern
-placement and without defaults at the end. An argument is a number, string, boolean, null, list, or
-`{"$": name}`: a value, a weight, `inf`, `-inf` or `nan`. A dtype is a string. The first argument of
-`scan` is a graph: its body.
+with nodes in the order of execution. Operations have PyTorch's names without `aten` and `default`,
+for example `tanh` or `add.Tensor`. `add`, `mul` and `getitem` are Python's operations, on sizes and
+lists.
+
+Arguments are positional, in the order of the operation's schema. Arguments that concern placement
+are left out, and so are defaults at the end. An argument is a number, string, boolean, null, list,
+or `{"$": name}`, which names a node, an input, a weight, `inf`, `-inf` or `nan`. A dtype is a
+string. The first argument of `scan` is a graph, the body of the loop.
+
+In this file, weights are the parameters and constants of the graphs.
 """
 
 import base64
@@ -24,16 +28,22 @@ from seq2seq_attn.export.model_graphs import Graphs
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar")
 _PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")
 WeightFormat = Literal["int16", "fp32", "int8"]
-"""How matrices among the parameters are stored; `int16` and `int8`: as integers with a scale for
-each row. All else is stored as it is. Integers of 16 bits lie 7 times closer to the parameters of
-the demo's models than float16."""
+"""How parameters that are matrices are stored. `int16` and `int8` store integers with a scale for
+each row. Other tensors are never rounded. Integers of 16 bits lie 7 times closer to the parameters
+of the demo's models than float16."""
 
 
 def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict[str, Any]:
-    """Plain JSON: `program` has the graphs `prepare` and `step`, the names of `memory` and `state`,
-    and the name, shape and dtype of each of its `weights`; beside it stand the `weights`
-    themselves, little-endian, in base64. Raises UsageError: a graph has an argument that JSON
-    cannot hold."""
+    """Return the graphs and weights of a model as plain JSON.
+
+    Returns:
+        `program` has the graphs `prepare` and `step`, the names of the tensors of `memory` and
+        `state`, and the name, shape and dtype of each weight.
+        `weights` has the data of the weights in this order, little-endian, in base64.
+
+    Raises:
+        UsageError: a graph has an argument that JSON cannot hold.
+    """
     weights = _Weights(weight_format)
     program = {
         "prepare": _write_program(graphs.prepare, weights),
@@ -47,7 +57,10 @@ def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict
 
 
 class _Weights:
-    """Weights by where they lie in memory, so that a tied matrix is stored once."""
+    """The weights of several graphs. A matrix that the graphs share is stored once.
+
+    Two weights are the same if they have the same place in memory, shape, strides and dtype.
+    """
 
     def __init__(self, weight_format: WeightFormat) -> None:
         self.entries: dict[Any, dict[str, Any]] = {}
@@ -55,18 +68,21 @@ class _Weights:
         self._format = weight_format
 
     def add(self, target: str, tensor: Tensor, is_parameter: bool) -> str:
-        """The name of a weight, which is stored if it is new."""
+        """Return the name of a weight, and store the weight if it is new."""
         place = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
         if place not in self.entries:
             dtype, stored = self._encode(tensor.detach().cpu(), is_parameter)
-            name = f"{len(self.entries)}:{target}"  # two constants may have the same target
+            # The number makes the name unique: constants of both graphs may have the same target.
+            name = f"{len(self.entries)}:{target}"
             self.entries[place] = {"name": name, "shape": list(tensor.shape), "dtype": dtype}
             self.data += [values.contiguous().numpy().tobytes() for values in stored]
         return str(self.entries[place]["name"])
 
     def _encode(self, tensor: Tensor, is_parameter: bool) -> tuple[str, list[Tensor]]:
-        """The name of the stored type, and the tensors to store: integers are followed by the
-        scale of each row."""
+        """Return the dtype in which a tensor is stored, and the tensors to store.
+
+        Rounded integers are followed by the scale of each row.
+        """
         if tensor.dtype == torch.bool:
             return "bool", [tensor]
         if not tensor.is_floating_point():
@@ -81,6 +97,7 @@ class _Weights:
 
 
 def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any]:
+    """Return a graph as plain JSON, and add the weights that it reads to `weights`."""
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     inputs = []
     names = {}
@@ -98,7 +115,10 @@ def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any
 
 
 def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any]:
-    """The nodes and outputs of a graph. `names` has the weights' names of placeholders."""
+    """Return the nodes and outputs of a graph as plain JSON.
+
+    `names` has the name of the weight for each placeholder that stands for a weight.
+    """
 
     def encode(argument: Any) -> Any:
         if isinstance(argument, fx.Node):
@@ -132,9 +152,12 @@ def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any
 
 
 def _operation(node: fx.Node) -> tuple[str, list[Any]]:
-    """The name of a node's operation, and its arguments by position, without those that concern
-    placement."""
-    if not isinstance(node.target, torch._ops.OpOverload):  # Python's, and `scan`
+    """Return the name of a node's operation, and the arguments by position.
+
+    Arguments that concern placement are left out, and so are defaults at the end.
+    """
+    if not isinstance(node.target, torch._ops.OpOverload):
+        # The operation is a function of Python's `operator`, or `scan`.
         return getattr(node.target, "__name__", str(node.target)), list(node.args)
     schema = node.target._schema.arguments
     passed = dict(node.kwargs)

@@ -1,5 +1,7 @@
-"""What a program needs besides the graphs of a run: tokenizers, vocabularies, search options; as
-plain values."""
+"""Describe the tokenizers, vocabularies and search options of a run as plain JSON values.
+
+A program that translates needs them besides the graphs of the model.
+"""
 
 import re
 from typing import Any
@@ -14,11 +16,11 @@ from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, Vocab
 
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
 _SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
-"""a character or an escape of a regular expression"""
+"""matches each character or escape of a regular expression"""
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """The tokenizers and vocabularies of both sides, the ids of special tokens, the search options.
+    """Return the tokenizers and vocabularies of both sides, special ids and search options.
 
     Raises:
         UserError: a file of the run is missing or damaged.
@@ -44,12 +46,18 @@ def _describe_side(language: str, vocab: Vocab, tokenizer: Source) -> dict[str, 
 
 
 def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
-    """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with
-    its rules. Raises UsageError: it is not spaCy's rules, SentencePiece, characters or spaces."""
+    """Return the settings of a tokenizer.
+
+    The settings of SentencePiece include the score of each subword. The settings of spaCy include
+    the rules of the language.
+
+    Raises:
+        UsageError: the tokenizer does not use spaCy's rules, SentencePiece, characters or spaces.
+    """
     described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}
     if isinstance(tokenizer, SentencePieceTokenizer):
         scores = tokenizer.scores()
-        # BPE has ranks, a unigram model logarithms
+        # The scores of a BPE model are ranks; those of a unigram model are log-probabilities.
         is_bpe = all(score == int(score) for score in scores.values())
         return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
@@ -71,8 +79,11 @@ def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
 
 
 def _for_javascript(pattern: str | None) -> str | None:
-    """A regular expression of Python's, for JavaScript with the flag `u`: that refuses superfluous
-    escapes, and its classes `\\w` and `\\d` are ASCII."""
+    """Convert a regular expression of Python to JavaScript with the flag `u`.
+
+    With this flag, JavaScript rejects superfluous escapes. Its classes `\\w` and `\\d` hold ASCII
+    only, so they are replaced by classes of Unicode properties.
+    """
     if pattern is None:
         return None
     written: list[str] = []
