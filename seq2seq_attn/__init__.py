@@ -38,7 +38,8 @@ __all__ = [
     "train_model",
 ]
 
-# Imported on demand: `import seq2seq_attn` (and so `seq2seq --help`) must not import torch.
+# Modules are imported on demand, so that `import seq2seq_attn` and `seq2seq --help` do not import
+# torch.
 _HOMES = {
     "AttentionMap": "translate.attention_map",
     "Translation": "translate.translation",

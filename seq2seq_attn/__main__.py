@@ -1,8 +1,9 @@
 """Entry point of `python -m seq2seq_attn` and of the installed command `seq2seq`: run a command
-line, exit with a code.
+line and exit with a code.
 
-0 success; 1 run-time failure; 2 usage or configuration; 129 hang-up; 130 Ctrl-C; 143 SIGTERM. Logs
-and progress bars go to stderr. An error is one line there; `--debug` adds the traceback.
+The exit code is 0 after success, 1 after a run-time failure, 2 after a mistake in the command line
+or the configuration, 129 after SIGHUP, 130 after Ctrl-C, and 143 after SIGTERM. Logs, progress bars
+and errors go to stderr. An error is one line; `--debug` adds the traceback.
 """
 
 import atexit
@@ -26,18 +27,19 @@ from seq2seq_attn.text.normalize import visible
 
 INTERRUPTED = 128 + signal.SIGINT
 _MAX_ERROR = 800
-"""characters of an error message"""
+"""Maximum number of characters in an error message."""
 
 
 def main() -> NoReturn:
-    """The entry point of the installed command `seq2seq`."""
+    """Run the command line of the process and exit. The installed command `seq2seq` calls this."""
     code = run(sys.argv[1:])
     try:
-        # as the interpreter ends, but the system frees the objects: torch's take 0.4 s
+        # These steps end the interpreter, except that no objects are freed: the system frees
+        # the memory faster than Python, which needs 0.4 s for the objects of torch.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
-            # it may be gone, closed, or None from the start
+            # the stream may be a broken pipe, or closed, or None from the start
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
     finally:
@@ -48,20 +50,21 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Errors are printed, not raised."""
     is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
     if sys.stderr is None:
-        # closed by the caller: the next file opened would become stderr and get our log
+        # The caller closed stderr. Without this, the next file that is opened would get its
+        # descriptor, and our log.
         sys.stderr = open(os.devnull, "w")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # reports have characters that not every encoding has
+        # the encoding of stdout may lack characters that reports contain
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with paused_collector():
-            # takes 0.3 s, in which Ctrl-C must be handled too
+            # The import takes 0.3 s. It is inside the `try` so that Ctrl-C is handled meanwhile.
             from seq2seq_attn.cli import PROGRAM, app
 
         signals = handle_signals((signal.SIGTERM, signal.SIGHUP), _exit)
         with _logging_to_stderr(is_debug=is_debug), signals:
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
-            if sys.stdout is not None:  # None: closed by the caller
+            if sys.stdout is not None:  # stdout is None if the caller closed it
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -82,8 +85,10 @@ def run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
-    """Write the package's log to stderr, above progress bars. Errors of a terminal or log collector
-    that is gone are ignored."""
+    """Write the package's log to stderr, above progress bars.
+
+    Write errors are ignored, because the terminal or the log collector may have been closed.
+    """
 
     class AboveBars(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -110,6 +115,7 @@ def _exit(signal_number: int, frame: object) -> NoReturn:
 
 
 def _complain(error: Exception, arguments: Sequence[str]) -> int:
+    """Write an error to stderr as one line and return the exit code."""
     from seq2seq_attn.cli import explain_parser_error, is_from_parser
 
     code = error.exit_code if isinstance(error, UserError) else UserError.exit_code
@@ -122,12 +128,13 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         text = str(error)
     else:
         text = f"{type(error).__name__}: {error}"
-        variants = sys.modules.get("seq2seq_attn.model.variants")  # loaded if a module was imported
+        # `variants` is loaded if a module of the user was imported, which may have raised the error
+        variants = sys.modules.get("seq2seq_attn.model.variants")
         place = variants.place_in_module(error) if variants else None
         cause = f"raised in an imported module, at {place}" if place else "unexpected error"
         text = f"{text} ({cause}; rerun with --debug for a traceback)"
     line = visible(" ".join(text.split()))
-    if len(line) > _MAX_ERROR:  # it may quote a value of any length
+    if len(line) > _MAX_ERROR:  # the error may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"
     with suppress(OSError):  # if stderr is gone, the exit code still reports the failure
         sys.stderr.write(f"error: {line}\n")
@@ -135,14 +142,17 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _broken_pipe(error: BrokenPipeError, arguments: Sequence[str]) -> int:
-    """Exit code 0 if the reader of stdout closed the pipe. (Stdout then goes to /dev/null, so that
-    the interpreter's last flush succeeds.) Any other broken pipe is an error."""
+    """Return exit code 0 if the reader of stdout closed the pipe, for example `head`.
+
+    Stdout is then redirected to /dev/null, so that the last flush of the interpreter succeeds.
+    Any other broken pipe is reported as an error.
+    """
     try:
         descriptor = sys.stdout.fileno()
-    except (AttributeError, OSError, ValueError):  # stdout was closed by the caller, or is no file
+    except (AttributeError, OSError, ValueError):  # the caller closed stdout, or it is no file
         return _complain(error, arguments)
     stdout = select.poll()
-    stdout.register(descriptor, 0)  # POLLERR alone, which is always reported
+    stdout.register(descriptor, 0)  # no events are requested: POLLERR is always reported
     if not stdout.poll(0):
         return _complain(error, arguments)
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

@@ -1,4 +1,4 @@
-"""Errors shown to users. Each is one line that names the value, what is allowed, and the fix."""
+"""Errors shown to users. A message is one line: the value, what is allowed, and what to do."""
 
 
 class UserError(Exception):

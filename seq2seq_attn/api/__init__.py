@@ -1,4 +1,5 @@
-"""The Python API: what the commands call, and `seq2seq_attn` offers by name.
+"""The Python API: the functions that the commands call. `seq2seq_attn` exports some of them.
 
-Each file has one function and the work that it does. `load` is in `translate/load.py`.
+Each file holds one of these functions and its helpers. The function `load` is in
+`translate/load.py`.
 """

@@ -1,5 +1,8 @@
-"""Plan a comparison, an arm for each combination of values, each with several seeds; train,
-evaluate, report."""
+"""Compare variants: plan the runs, train them, evaluate them, and write a report.
+
+An arm is a group of runs that differ only in their seed. A comparison has an arm for each
+combination of the values of the varied settings.
+"""
 
 import ctypes
 import itertools
@@ -34,11 +37,12 @@ from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.session import RUNS_DIR, locked
 
 NUM_THREADS = 1
-"""of every run, recorded because the last bits of sums depend on the number of threads"""
+"""CPU threads of every run. The run's configuration records the number, because the last bits of
+sums depend on it."""
 
 _POLL_S = 0.1
 _PR_SET_PDEATHSIG = 1
-"""of Linux's prctl"""
+"""The option of Linux's `prctl` that signals a process when its parent ends."""
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +55,13 @@ class PlannedRun(NamedTuple):
 
     @property
     def log_path(self) -> Path:
-        """The training process's output, next to the run directory."""
+        """Return the log file of the training process, next to the run directory."""
         return self.run.path.with_name(f"{self.run.path.name}.log")
 
     @property
     def config_path(self) -> Path:
-        """The configuration that the training process reads, next to the run directory."""
+        """Return the configuration file that the training process reads, next to the run
+        directory."""
         return self.run.path.with_name(f"{self.run.path.name}.yaml")
 
 
@@ -71,13 +76,23 @@ def compare(
     imports: Sequence[str] = (),
     **text: Unpack[OwnText],
 ) -> Path:
-    """Train variants with several seeds and compare their scores, as `seq2seq compare` does, with
-    its errors. `vary` has the values of each setting; `config`, `settings` and `text` are those of
-    `train_model`. Returns the report's path.
+    """Train variants with several seeds, compare their scores, and return the path of the report.
+
+    The function does the same as `seq2seq compare` and raises the same errors.
 
     >>> vary = {"attention": ["additive", "bilinear"]}
     >>> compare("quickstart", vary, seeds=[1, 2])  # doctest: +SKIP
     PosixPath('runs/compare-quickstart/report.html')
+
+    Args:
+        config: the configuration that all runs share, as in `train_model`.
+        vary: the values of each setting that is varied.
+        settings: single settings that all runs share, as in `train_model`.
+        seeds: the seeds of each variant.
+        output: the folder for runs and report; None means `runs/compare-<configuration>`.
+        at_once: number of runs trained in parallel; None means one per CPU core, or one on a GPU.
+        imports: modules of variants, which each training process imports.
+        text: the user's parallel text, as in `train_model`.
     """
     if not seeds:
         raise UsageError("seeds=[]: name at least one, for example seeds=[1, 2, 3]")
@@ -93,19 +108,22 @@ def compare(
 def train_and_compare(
     planned: Sequence[PlannedRun], at_once: int | None = None, *, imports: Sequence[str] = ()
 ) -> Path:
-    """Train the runs, evaluate them on the test sets (on the validation set if there are none), and
-    compare. Returns the path of the report. The same call continues where it was stopped.
+    """Train the runs, evaluate them, compare their scores, and return the path of the report.
+
+    The runs are evaluated on the test sets, or on the validation set if the corpus has no test
+    sets. If a call is interrupted, the same call continues from there.
 
     Args:
-        at_once: number of runs trained in parallel; None: one per CPU core, or one on a GPU.
+        planned: the runs and their configurations.
+        at_once: number of runs trained in parallel; None means one per CPU core, or one on a GPU.
         imports: modules of variants, which each training process imports.
 
     Raises:
-        UsageError: a configuration cannot train, or a run in the folder was trained with other
+        UsageError: a configuration cannot be trained, or a run in the folder was trained with other
             settings.
-        UserError: another comparison is at work in the folder, data cannot be prepared, a run in
-            the folder was trained on another text, or some runs failed (the report then covers the
-            others).
+        UserError: another comparison uses the folder, data cannot be prepared, a run in the folder
+            was trained on another text, or some runs failed. If runs failed, the report covers the
+            finished runs.
     """
     folder = planned[0].run.path.parent
     config = planned[0].config
@@ -147,13 +165,13 @@ def train_and_compare(
 
 
 def _check_settings(planned: PlannedRun) -> None:
-    """Raises UsageError if the run exists but was started with other settings."""
+    """Check that an existing run was started with the planned settings, or raise UsageError."""
     run = planned.run
     if not run.config_path.is_file():
         return
     saved = {**trained_settings(run.config), "seed": run.config.seed}
     wanted = {**trained_settings(planned.config), "seed": planned.config.seed}
-    if planned.config.search.max_length_ratio is None:  # training has chosen it
+    if planned.config.search.max_length_ratio is None:  # training chose the value that was saved
         saved["search.max_length_ratio"] = None
     for key in saved | wanted:
         if saved.get(key) != wanted.get(key):
@@ -164,9 +182,15 @@ def _check_settings(planned: PlannedRun) -> None:
 
 
 def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
-    """Prepare each corpus once, not in each process, and check that the finished runs were trained
-    on it. The resume of an interrupted run checks that itself. Raises UsageError, UserError: as
-    `prepare_corpus`, or a finished run was trained on another corpus."""
+    """Prepare each corpus, and check that finished runs were trained on the prepared corpus.
+
+    A corpus is prepared once, rather than in each training process. Interrupted runs are not
+    checked here, because they check the corpus when they are resumed.
+
+    Raises:
+        UsageError: see `prepare_corpus`.
+        UserError: see `prepare_corpus`; or a finished run was trained on another corpus.
+    """
     contents: dict[str, str] = {}
     for run, config in planned:
         data = config.data.model_dump_json()
@@ -187,8 +211,11 @@ def plan_runs(
     *,
     output: str | Path | None = None,
 ) -> list[PlannedRun]:
-    """Every arm with every seed. The order is by seed, so that an interrupted comparison has all
-    arms of the first seeds. Raises UsageError: as `load_config`, or two arms are the same."""
+    """Return the runs of every arm with every seed.
+
+    Runs are in the order of seeds, so that an interrupted comparison has all arms of the first
+    seeds. Raises the UsageError of `load_config`, and UsageError if two arms are the same.
+    """
     base = layers.load().name
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
     arms: dict[str, dict[str, Any]] = {}
@@ -216,9 +243,12 @@ def plan_runs(
 
 
 def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
-    """A setting with each of its values, one per arm. A section with a name can stand for the name:
-    `attention` for `model.attention.name`. Raises UsageError: there are no values, or the key is
-    unknown or not a setting of an arm."""
+    """Return pairs of the full key of a setting and each of its values.
+
+    A key without a dot is a section and means the name of its variant: `attention` means
+    `model.attention.name`. Raises UsageError if there are no values, if the key is unknown, or if
+    the key is `seed` or `name`, which cannot be varied.
+    """
     listed = plain(list(values))
     if not key or not listed:
         raise UsageError(
@@ -236,7 +266,7 @@ def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
 
 
 def _label(key: str, value: Any) -> str:
-    """The name of a value in names of directories."""
+    """Return the text that stands for a value of a setting in the names of run directories."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if not key.endswith(".name"):
         text = f"{key.rpartition('.')[2]}={text}"
@@ -246,8 +276,10 @@ def _label(key: str, value: Any) -> str:
 def train_runs(
     planned: Sequence[PlannedRun], *, at_once: int, imports: Sequence[str] = ()
 ) -> list[PlannedRun]:
-    """Train all unfinished runs, `at_once` in parallel. Returns the runs that failed. A failure
-    does not stop the others; a signal stops all runs, after they have saved their state."""
+    """Train all unfinished runs, `at_once` in parallel, and return the runs that failed.
+
+    A failed run does not stop other runs. A signal stops all runs, which save their state first.
+    """
     waiting = deque(planned_run for planned_run in planned if not planned_run.run.is_finished())
     num_ended = len(planned) - len(waiting)
     message = "runs: %d, finished before: %d; %d at a time, one thread each"
@@ -284,12 +316,15 @@ def train_runs(
 
 
 def _start(planned: PlannedRun, imports: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Write the configuration of a run and start the process that trains or resumes the run."""
+
     def end_with_parent() -> None:
-        """Let the system signal this process when its parent is killed, so that it saves its state
-        and stops."""
+        """Ask Linux to send SIGTERM to the training process when its parent is killed, so that
+        training saves its state and stops."""
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
-    # `python -m` looks for modules in the current folder, the installed command does not
+    # `python -m` imports modules from the current folder, and the installed command does not.
+    # -P makes the training process behave like this process.
     isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
     command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", "--resume"]
     command += [f"--run-dir={planned.run.path}", f"--config={planned.config_path}"]
@@ -304,12 +339,13 @@ def _start(planned: PlannedRun, imports: Sequence[str]) -> subprocess.Popen[byte
             stdout=file,
             stderr=file,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C reaches this process alone, which stops the others
+            start_new_session=True,  # Ctrl-C reaches only this process, which stops training
             preexec_fn=end_with_parent if sys.platform == "linux" else None,
         )
 
 
 def _describe_outcome(planned: PlannedRun, code: int) -> str:
+    """Return the validation score of a finished run, or the last line of a failed run's log."""
     if code == 0:
         metric = planned.config.train.validation.metric
         score = planned.run.load_best().values[metric]

@@ -1,8 +1,11 @@
 """Evaluation: translate test sets and score runs overall, by sentence length, and against each
 other.
 
-Several runs are compared with the first one. Lengths are counted in spaCy tokens or in characters,
-never in a run's own tokens, so that all runs share the same buckets.
+If there are several runs, each is compared with the first run. Lengths are counted in spaCy tokens
+or in characters, so that all runs share the same buckets, whatever tokenizers they use.
+
+A system is a run or an ensemble of all runs. An arm is a group of runs that differ only in their
+seed; an ensemble is an arm by itself.
 """
 
 import logging
@@ -64,14 +67,16 @@ def evaluate(
     precision: str = "auto",
     **search: Any,
 ) -> Report:
-    """Translate test sets and score runs, with the options of `seq2seq evaluate`; `search` are
-    those of the search, for example `beam_size=1`. `Report.data` has plain values. If no file is
-    named, the report goes to the first run.
+    """Translate test sets and score runs. The arguments are the options of `seq2seq evaluate`.
+
+    `search` holds options of the search, for example `beam_size=1`. `Report.data` of the result
+    holds the scores as plain values. If no output file is named, the report is written into the
+    directory of the first run.
 
     >>> evaluate("runs/a").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
 
     Raises:
-        UsageError: options contradict each other, or runs do not go together.
+        UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
     metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
@@ -99,7 +104,8 @@ def evaluate(
     translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
     translations = []
     for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
-        translations.append([translate(system, each, hyps_dir=hyps_dir) for each in sets])
+        translated = [translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets]
+        translations.append(translated)
     result = _score(sets, systems, translations, settings, no_attention=no_attention)
 
     def page() -> str:
@@ -118,14 +124,19 @@ def _list_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def _check_settings(settings: Settings) -> None:
-    """Raises UsageError if a value is not allowed."""
+    """Check the options of the scores.
+
+    Raises:
+        UsageError: a value is not allowed.
+        UserError: a metric is unknown.
+    """
     choices = {"of": get_args(LengthOf), "in": get_args(LengthIn)}
     for option, value in (("of", settings.length_of), ("in", settings.length_in)):
         if value not in choices[option]:
             allowed = ", ".join(choices[option])
             raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
     for metric in settings.metrics:
-        Measure(metric, [])  # raises if there is no such metric
+        Measure(metric, [])  # raises UserError for an unknown metric
     if settings.by_length is not None:
         parse_edges(settings.by_length)
 
@@ -138,7 +149,10 @@ def _make_systems(
     *,
     ensemble: bool,
 ) -> list[System]:
-    """The runs, then their ensemble if it is requested."""
+    """Open the runs and return a system for each, followed by their ensemble if requested.
+
+    Raises UsageError if there is no run, or if an ensemble has one run or runs that do not match.
+    """
     opened = open_runs(runs)
     if not opened:
         raise UsageError("no run to evaluate: name at least one")
@@ -150,7 +164,7 @@ def _make_systems(
     names = run_names([run.path for run in opened], [run.config for run in opened])
     make = partial(System, options={**search, "n_best": 1}, device=device, precision=precision)
     systems = [make(name, [run]) for name, run in zip(names, opened, strict=True)]
-    _ = systems[0].resolved_precision  # an unknown device or precision is reported at once
+    _ = systems[0].resolved_precision  # raises now if the device or precision is unknown
     if not ensemble:
         return systems
     if len(opened) == 1:
@@ -167,6 +181,10 @@ def _score(
     *,
     no_attention: bool,
 ) -> Report:
+    """Score the translations and analyze the attention of each system; return the report.
+
+    If the source is a file of vectors, lengths are counted in the references instead.
+    """
     data = systems[0].config.data
     if data.layout.vector_column is not None and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
@@ -183,8 +201,8 @@ def _score(
         by_system[system.name] = translated
         if not no_attention:
             analyses.append(_analyze(sets, system, translated, languages))
-        seconds = sum(each.seconds for each in translated)
-        is_reused = all(each.is_reused for each in translated)
+        seconds = sum(hypotheses.seconds for hypotheses in translated)
+        is_reused = all(hypotheses.is_reused for hypotheses in translated)
         described.append(
             {**system.describe(), "seconds": round(seconds, 1), "is_reused": is_reused}
         )
@@ -201,7 +219,7 @@ def _score(
 
 
 def _default_metrics(system: System) -> tuple[str, ...]:
-    """The metric of the validation first, if it can be scored by length."""
+    """Return the default metrics, preceded by the validation metric if it is scored by length."""
     metric = system.config.train.validation.metric
     if metric in METRICS and METRICS[metric].is_scored_by_length:
         return tuple(dict.fromkeys([metric, *DEFAULT_METRICS]))
@@ -209,7 +227,7 @@ def _default_metrics(system: System) -> tuple[str, ...]:
 
 
 def _find_arms(systems: Sequence[System]) -> list[Arm]:
-    """Runs that differ in their seed alone, then the ensemble."""
+    """Group runs that differ only in their seed into arms. The ensemble is the last arm."""
     runs = [system for system in systems if not system.is_ensemble]
     texts = [system.runs[0].text_hashes["train"] for system in runs]
     arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
@@ -225,8 +243,11 @@ def _analyze(
     translations: Sequence[SetTranslations],
     languages: Languages,
 ) -> list[AttentionStatistics]:
-    """The attention of a system on each set; of an ensemble, from its texts alone, because forced
-    decoding takes one run."""
+    """Return statistics of the attention of a system, one per test set.
+
+    Forced decoding takes a single run. The statistics of an ensemble are therefore computed from
+    the texts of its translations, without its attention.
+    """
     translator = None if system.is_ensemble else system.translator
     batch_size = system.search.batch_size
     analyze = partial(
@@ -238,9 +259,13 @@ def _analyze(
 
 
 def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:
-    """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever
-    differs is in the name, so that it does not replace them: `report.comparison`, `report.valid`,
-    `report.files.news.de`. There are none if the run cannot be written to."""
+    """Return the default output files, by option; no files if the first run is not writable.
+
+    The files are `report.json` and `report.md` in the directory of the first run. The name of any
+    other evaluation says how it differs, so that it does not replace these files. Examples are
+    `report.comparison.md` for several runs, `report.valid.md` for the validation set, and
+    `report.files.news.de.md` for a file `news.de`.
+    """
     singles = [system for system in systems if not system.is_ensemble]
     kind = "report.comparison" if len(singles) > 1 else "report"
     name = ".".join([kind, *words]) + systems[0].variation
@@ -260,8 +285,11 @@ def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, 
 def _find_hyps_dirs(
     systems: Sequence[System], files: Mapping[str, Path], *, is_named: bool
 ) -> list[Path | None]:
-    """Folders for the translations of each system, in its run or beside the named JSON; None: they
-    are not saved, for lack of a JSON file."""
+    """Return a folder for the translations of each system.
+
+    The folder is in the directory of the run. If the user names a JSON file, the folder is beside
+    this file. Translations are saved only with a JSON file; otherwise each folder is None.
+    """
     file = files.get("json")
     if file is None or (file.exists() and not file.is_file()):
         return [None] * len(systems)

@@ -13,9 +13,17 @@ def export(
     output: Path,
     weights: Literal["int16", "fp32", "int8"] = "int16",
 ) -> None:
-    """Write a page that translates as you type (PAGE.html, one or two runs), or the graphs for ONNX
-    Runtime (DIR.onnx, one run). `weights`: how a page stores the parameters. Raises UsageError,
-    UserError: the output has another suffix, or a run cannot be exported or read."""
+    """Write an HTML page that translates as you type, or a folder with graphs for ONNX Runtime.
+
+    Args:
+        runs: one or two runs for a page, or one run for ONNX Runtime.
+        output: `PAGE.html` for a page, or `DIR.onnx` for ONNX Runtime.
+        weights: the number format in which a page stores the parameters.
+
+    Raises:
+        UsageError: the output has another suffix, or the number of runs does not fit the output.
+        UserError: a run cannot be read or exported.
+    """
     opened = open_runs(runs)
     if output.suffix == ".html" and len(opened) <= 2:
         from seq2seq_attn.export.page import export_page

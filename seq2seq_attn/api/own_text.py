@@ -1,4 +1,4 @@
-"""Choose settings for a text of the user's own, by its size and its languages."""
+"""Choose settings for a parallel text of the user by its size, languages and characters."""
 
 import logging
 import sys
@@ -13,26 +13,30 @@ from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"), (sys.maxsize, "own-large"))
-"""The configuration for corpora of fewer pairs than each limit."""
+"""Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs."""
 NUM_PAIRS = 10_000
-"""Characters are counted in the first pairs only."""
+"""Characters are counted in at most this number of pairs, from the start of the text."""
 NUM_LINES = 1_000
-"""Words are counted, and tokenized to see whether they survive, in the first target lines only."""
+"""Words are counted, and tokenized and detokenized as a check, in at most this number of target
+lines, from the start of the text."""
 SUBWORDS_PER_CHARACTER = 2
-"""A subword vocabulary has at least so many times the distinct characters: Chinese has
-thousands."""
+"""The minimum size of a subword vocabulary, as a multiple of the number of distinct characters.
+Chinese texts have thousands of them."""
 MIN_SHARED = 0.5
-"""Both sides share a subword vocabulary if at least this share of their letters are the same."""
+"""Source and target share a subword vocabulary if at least this share of their letters is the same.
+The share is taken of the occurrences of letters on the side with fewer letters."""
 MAX_BROKEN = 0.005
-"""Words are the tokens if at most this share of the target lines gets a space inside a word."""
+"""Words are used as tokens if detokenizing puts a space inside a word in at most this share of the
+target lines."""
 LONG = 4
-"""Words of BLEU's largest n-grams, which a share `MIN_LONG` of the targets must have."""
+"""Number of words in BLEU's longest n-grams. BLEU chooses the best model only if at least the share
+`MIN_LONG` of the targets has this many words."""
 
 log = logging.getLogger(__name__)
 
 
 def choose_config(text: Text, limit: int | None) -> str:
-    """The packaged configuration for the number of pairs that are used."""
+    """Return the name of the packaged configuration for the number of pairs, at most `limit`."""
     num_pairs = min(sum(1 for _ in text.pairs()), limit or sys.maxsize - 1)
     name = next(name for size, name in SIZES if num_pairs < size)
     log.info("settings: %s, for %s pairs; change them with -c and --set", name, f"{num_pairs:,}")
@@ -40,15 +44,15 @@ def choose_config(text: Text, limit: int | None) -> str:
 
 
 def choose_settings(text: Text, tokenizer: TokenizerConfig) -> dict[str, Any]:
-    """The settings that suit a text, besides the configuration for its size.
+    """Return settings that suit a text, in addition to the configuration for its size.
 
     | text | setting |
     |---|---|
     | few targets have four words | the best model is chosen by chrF, as BLEU counts 4-grams |
-    | vectors as source | `softmax`, as vectors have no embeddings for `lexical` |
-    | words would not survive as tokens | subwords |
-    | many characters | more subwords |
-    | the letters of both sides differ | a vocabulary of subwords for each side |
+    | the source is a vector file | output `softmax`, as vectors have no embeddings for `lexical` |
+    | words cannot be split or joined again | tokens are subwords |
+    | there are many distinct characters | the subword vocabulary is larger |
+    | letters of source and target differ | each side has a subword vocabulary |
     """
     pairs = list(islice(text.pairs(), NUM_PAIRS))
     targets = [target for _, target in pairs[:NUM_LINES]]
@@ -75,8 +79,8 @@ def choose_settings(text: Text, tokenizer: TokenizerConfig) -> dict[str, Any]:
 
 
 def share_of_long(targets: Sequence[str], language: str) -> float:
-    """The share of lines with at least four words, in a language without spaces four characters. It
-    is 1 without lines."""
+    """Return the share of target lines with at least four words, or 1 if there are no lines. In a
+    language without spaces between words, characters are counted instead."""
     has_words = separates_words(language)
     num_long = 0
     for target in targets:
@@ -87,8 +91,11 @@ def share_of_long(targets: Sequence[str], language: str) -> float:
 
 
 def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:
-    """Why words cannot be the tokens: spaCy does not split a language into words, or those of the
-    target cannot be joined again. None: they can."""
+    """Return the reason why words cannot be tokens, or None if they can.
+
+    Words cannot be tokens if spaCy does not split a language into words, or if detokenizing would
+    put spaces inside the words of too many target lines.
+    """
     from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
     unsplit = []
@@ -106,13 +113,15 @@ def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | Non
 def _choose_subwords(
     text: Text, pairs: Sequence[tuple[str, str]], vocab_size: int
 ) -> dict[str, Any]:
-    """The size of the subword vocabulary, and whether both sides share it."""
+    """Return settings for the size of the subword vocabulary, and for whether source and target
+    share it."""
     source = Counter[str]()
     target = Counter[str]()
     for source_line, target_line in pairs:
         source.update(source_line)
         target.update(target_line)
-    if text.layout.vector_column == 0:  # names of files, which are not tokenized
+    if text.layout.vector_column == 0:
+        # source lines are names of vector files, which are not tokenized
         source = target
     source_letters = _letters(source)
     target_letters = _letters(target)
@@ -129,4 +138,9 @@ def _choose_subwords(
 
 
 def _letters(characters: Counter[str]) -> Counter[str]:
-    return Counter({each: count for each, count in characters.items() if each.isalpha()})
+    """Return the counts of the characters that are letters."""
+    letters = {}
+    for character, count in characters.items():
+        if character.isalpha():
+            letters[character] = count
+    return Counter(letters)

@@ -1,4 +1,8 @@
-"""Score given pairs by forced decoding, for `seq2seq score`: log-probability, attention, links."""
+"""Score given pairs by forced decoding, for `seq2seq score`.
+
+The scores are log-probabilities. Attention, word links and their agreement with gold word links are
+further results.
+"""
 
 import logging
 import math
@@ -40,6 +44,7 @@ _SHIFTED = {
     1: ", with the weights of the next target step",
     -1: ", with the weights of the previous step",
 }
+"""Descriptions of the shifts by which the attention weights may be off from the target tokens."""
 
 
 def score_pairs(
@@ -56,9 +61,10 @@ def score_pairs(
     device: str = "auto",
     batch_size: int | None = None,
 ) -> None:
-    """Write one line per pair to standard output: the natural logarithm of the target's probability
-    given its source, a tab, and the number of target tokens. Both include `<eos>`. The arguments
-    are the options of the command.
+    """Write the score of each pair to standard output. The arguments are the command's options.
+
+    A line has the natural logarithm of the target's probability given the source, a tab, and the
+    number of target tokens. Both numbers include `<eos>`.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
@@ -104,19 +110,20 @@ def score_pairs(
 
 
 class PairScore(NamedTuple):
-    """A pair that was read by the model."""
+    """The score of a pair from forced decoding."""
 
     log_prob: float
-    """in nats"""
+    """The log-probability of the target in nats."""
     num_tokens: int
-    """target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored"""
+    """The number of target tokens, `<eos>` included. It is 0 for a pair with a blank source, which
+    is not scored."""
     unknown_target: list[int]
-    """the positions of target tokens that are scored as `<unk>`: not those of the source, if the
-    output copies"""
+    """The positions of target tokens that are scored as `<unk>`. If the output copies source
+    tokens, a target token that occurs in the source is not scored as `<unk>`."""
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
-    """The score of a pair from forced decoding."""
+    """Return the score of a pair that `force_decode` has read."""
     ids = translator.target_vocab.ids_of(pair.tokens)
     if translator.copies_source:
         source = translator.target_tokenizer.spell_source(pair.source_tokens[:-1])
@@ -141,7 +148,7 @@ def _as_json(score: PairScore, pair: Translation) -> str:
 
 
 def _log_totals(scored: Sequence[PairScore]) -> None:
-    """Log the perplexity of all pairs, and warn of unknown tokens and blank sources."""
+    """Log the perplexity of all pairs, and warn about unknown tokens and blank sources."""
     num_tokens = 0
     num_unknown = 0
     num_blank = 0
@@ -164,16 +171,18 @@ def _log_totals(scored: Sequence[PairScore]) -> None:
 
 
 def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:
+    """Log how well the attention agrees with the gold links, for each shift in `_SHIFTED`."""
     message = "links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f"
     for shift, assumption in _SHIFTED.items():
         score = scores[shift]
-        if not math.isnan(score.mass):  # otherwise no link is left after the shift
+        if not math.isnan(score.mass):  # the mass is NaN if the shift leaves no link
             rates = (score.error_rate, score.precision, score.recall, score.mass)
             log.info(message, assumption, *rates)
 
 
 def _choose_run(run: Sequence[Path], links: Path | None) -> Run:
-    """The run that scores."""
+    """Open the run and return it. Raises UsageError if there are several runs, if the run is a
+    language model, or if `links` are given and the run reads vectors."""
     if len(run) > 1:
         raise UsageError(
             f"--run given {len(run)} times: score takes one run, not an ensemble; score each run "
@@ -200,7 +209,7 @@ def _find_pairs(
     data: DataConfig,
     columns: str | None,
 ) -> Text:
-    """The text to score."""
+    """Return the text to score, either `pairs` or the files `source` and `target`."""
     if pairs is not None and source is None and target is None:
         chosen = columns.split(",") if columns else data.columns
         return find_text(pairs, *data.sources, data.target_language, columns=chosen)
@@ -210,6 +219,7 @@ def _find_pairs(
 
 
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
+    """Read the source and target lines. Raises UserError if the text is damaged or empty."""
     damage = Damage()
     sources: list[str] = []
     targets: list[str] = []
@@ -228,6 +238,7 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
 def _read_links(
     path: Path, sources: Sequence[str], targets: Sequence[str]
 ) -> list[tuple[Link, ...]]:
+    """Read the gold word links of each pair. Raises UserError if the number of lines is wrong."""
     lines = read_lines(path)
     if len(lines) != len(sources):
         raise UserError(

@@ -1,4 +1,7 @@
-"""Make a configuration of files, settings, and a text of the user's own."""
+"""Build a configuration from configuration files, single settings, and a parallel text of the user.
+
+"Source" means the side to translate from. A sentence may have several sources, one per language.
+"""
 
 import logging
 import os
@@ -14,14 +17,16 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 
 ConfigNames = str | Path | Sequence[str | Path] | None
-"""A packaged configuration or YAML file, or several; later ones win."""
+"""Packaged configurations or YAML files. A later file overrides an earlier file."""
 
 log = logging.getLogger(__name__)
 
 
 class OwnText(TypedDict, total=False):
-    """A text of the user's own: each split is a prefix, a table, or a list of source file and
-    target file."""
+    """The user's parallel text: training, validation and test pairs, and the two languages.
+
+    Each of the three texts is a prefix, a table, or a list of source file and target file.
+    """
 
     train_text: str | Path | Sequence[str | Path]
     valid_text: str | Path | Sequence[str | Path]
@@ -31,13 +36,14 @@ class OwnText(TypedDict, total=False):
 
 
 class Layers(NamedTuple):
-    """What a configuration is made of: files, and settings on top of them. Later ones win."""
+    """Configuration files, and settings that override the files. Later layers override earlier
+    layers."""
 
     config_names: list[str]
     settings: list[Settings]
 
     def load(self) -> Config:
-        """The configuration. Raises UsageError as `load_config`."""
+        """Merge the layers into a configuration. Raises the UsageError of `load_config`."""
         return load_config(self.config_names, *self.settings)
 
 
@@ -49,14 +55,23 @@ def find_layers(
     from_run: Path | None = None,
     resumed: Path | None = None,
 ) -> Layers:
-    """The layers of a configuration. A text adds its languages, a name such as `own-en-fr`, and,
-    unless a configuration sets a name, the configuration for a corpus of this size. A run to be
-    tuned (`from_run`) or `resumed` has name, languages and settings already.
+    """Return the layers of a configuration: the files, the settings, and settings for the text.
+
+    A text adds its languages and a name such as `own-en-fr` to the settings. If no configuration
+    file sets a name, the packaged configuration for a corpus of this size becomes the first file.
+
+    Args:
+        config: configuration files.
+        settings: single settings, which override the files.
+        text: the user's parallel text, if there is one.
+        from_run: a run to fine-tune. Its configuration has a name, languages and settings.
+        resumed: a run to resume. Its configuration has a name, languages and settings.
 
     Raises:
-        UsageError: there is no such configuration; `--from`, `--valid` or `--test` without
-            `--train`, too many files, languages that the text does not name or that contradict it,
-            or a name close to that of an existing file.
+        UsageError: a configuration does not exist; `--from`, `--valid` or `--test` is given without
+            `--train`; there are too many files; the text does not name its languages, or it
+            contradicts the languages in the options; or the name of a text resembles the name of
+            an existing file.
         UserError: a file does not exist or cannot be read.
     """
     layers = Layers(_list_names(config), [settings or {}])
@@ -94,12 +109,17 @@ def _list_names(config: ConfigNames) -> list[str]:
 
 
 def _lower_code(code: str | None) -> str | None:
+    """Return a language code of two letters in lower case, and any other code unchanged.
+
+    `complete_languages` lowers two-letter names of files and columns as well (`EN`). A longer code,
+    such as `deu_Latn`, has to equal the name of a file or column, including upper case.
+    """
     return code.lower() if code and len(code) == 2 else code
 
 
 def _find_specs(text: OwnText) -> dict[str, Spec]:
-    """The named text of each split, by its setting. Raises UsageError: a name is empty, or there is
-    no training text."""
+    """Return the names of the texts by setting, for example `data.train`. Raises UsageError if a
+    name is empty or the training text is missing."""
     specs: dict[str, Spec] = {}
     for key, names in (
         ("data.train", text.get("train_text")),
@@ -121,8 +141,11 @@ def _find_specs(text: OwnText) -> dict[str, Spec]:
 def _find_training_text(
     spec: Spec, source: str | None, target: str | None, data: DataConfig
 ) -> Text:
-    """The training text, in the named languages, else those that the configuration sets, else those
-    that the text names."""
+    """Locate the training text and return it with its languages.
+
+    A language of the options (`source`, `target`) comes first, then a language that the
+    configuration sets, then the language that the names of files or columns tell.
+    """
     is_set = data.model_fields_set
     if source is None and "source_language" in is_set:
         source = data.source_language
@@ -137,7 +160,7 @@ def _find_training_text(
 
 
 def _describe_text(train: Text, specs: dict[str, Spec], data: DataConfig) -> dict[str, Any]:
-    """The settings of data that name a text and its languages."""
+    """Return the settings in the section `data` that name the texts and their languages."""
     settings: dict[str, Any] = {"data.corpus": "files", **specs}
     settings["data.target_language"] = train.languages[-1]
     if not data.source_languages:
@@ -146,8 +169,12 @@ def _describe_text(train: Text, specs: dict[str, Spec], data: DataConfig) -> dic
 
 
 def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
-    """Put a name for the text's languages and the settings that suit the text below the settings of
-    the user, unless a configuration has a name of its own."""
+    """Insert a name with the text's languages, and settings that suit the text, before the user's
+    settings, which override them.
+
+    If no configuration file sets a name, also insert the packaged configuration for a corpus of
+    this size. Settings other than the name are chosen only in that case.
+    """
     names = layers.config_names
     chosen: dict[str, Any] = {}
     if not any("name" in read_config(name) for name in names):
@@ -157,6 +184,8 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
             if key not in is_set:
                 chosen[key] = value
     *sources, target = train.languages
+    # names of overlays follow the first name: `own+bilinear` becomes `own-de-en+bilinear`
     head, *overlays = load_config(names).name.split("+")
-    chosen["name"] = "+".join([f"{head}-{'+'.join(sources)}-{target}", *overlays])
+    source_codes = "+".join(sources)
+    chosen["name"] = "+".join([f"{head}-{source_codes}-{target}", *overlays])
     layers.settings.insert(0, chosen)

@@ -26,7 +26,7 @@ from seq2seq_attn.text.lines import (
 from seq2seq_attn.translate.segments import chunks
 
 STREAM = "-"
-"""standard input or output"""
+"""The file name that stands for standard input or standard output."""
 _STDIN = Path("/dev/stdin")
 _STDOUT = Path("/dev/stdout")
 _READ_BYTES = 1 << 16
@@ -35,10 +35,14 @@ log = logging.getLogger(__name__)
 
 
 def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
-    """The lines of a byte stream in chunks of what is available, at most some 64 KiB, so that
-    interactive input is answered line by line; without a carriage return before the line feed, and
-    without a byte-order mark. Warns at the end of lines that were not UTF-8, or held a NUL
-    character. Raises UserError: the stream cannot be read, or a line has more than 16 MiB."""
+    """Yield the lines of a byte stream in chunks.
+
+    A chunk holds the lines that are available now, at most about 64 KiB, so interactive input is
+    answered line by line. Lines have no byte-order mark and no carriage return at their end. At the
+    end, a warning counts the lines that were not UTF-8 or held a NUL character.
+
+    Raises UserError if the stream cannot be read or a line has more than 16 MiB.
+    """
     num_lines = 0
     num_invalid = 0
     sample = b""
@@ -60,8 +64,8 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
 
 
 def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
-    """The lines of a stream, a list for each read that ends some. The first has no byte-order
-    mark."""
+    """Yield a list of lines for each read that completes at least one line. The byte-order mark of
+    the stream is removed."""
     mark = BOM_UTF8
     num_lines = 0
     unfinished: list[bytes] = []
@@ -85,7 +89,7 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
 
 
 def _decode(line: bytes) -> tuple[str, bool]:
-    """The text of a line, and whether it is valid."""
+    """Decode a line. Return the text, and whether the line is UTF-8 without NUL characters."""
     try:
         return line.decode("utf-8"), b"\0" not in line
     except UnicodeDecodeError:
@@ -94,24 +98,27 @@ def _decode(line: bytes) -> tuple[str, bool]:
 
 def _read(stream: BinaryIO, name: str) -> bytes:
     try:
-        # read1 returns what is available and blocks only if that is nothing
+        # read1 returns the bytes that are available and blocks only if there are none
         return cast(bytes, stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
     except BrokenPipeError:
         raise
-    except Exception as error:  # whatever a decompressor raises
+    except Exception as error:  # decompressors raise many types of errors
         raise UserError(f"{name}: cannot be read ({error})") from None
 
 
 def line_chunks(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[list[str]]:
-    """The lines of an input, a stream with its name, in chunks; of several inputs, line i of each,
-    joined by tabs. Raises UserError: an input cannot be read, or they have different numbers of
-    lines."""
+    """Yield the lines of the inputs in chunks. Each input is a stream with its name.
+
+    If there are several inputs, line i of the result is line i of all inputs, joined by tabs.
+    Raises UserError if an input cannot be read or the inputs have different numbers of lines.
+    """
     if len(inputs) == 1:
         return read_chunks(*inputs[0])
     return chunks(_join_lines(inputs))
 
 
 def _join_lines(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[str]:
+    """Yield line i of all inputs, joined by tabs. A tab inside a line becomes a space."""
     readers = [chain.from_iterable(read_chunks(stream, name)) for stream, name in inputs]
     for number, texts in enumerate(zip_longest(*readers)):
         if None in texts:
@@ -123,15 +130,15 @@ def _join_lines(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[str]:
 
 
 def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path]) -> None:
-    """Check, before anything is translated, that each output can be written to its own file, which
-    is not an input.
+    """Check, before translating, that each output file is writable, is no input file, and differs
+    from the other outputs.
 
     Args:
-        inputs: files, or `STREAM` for standard input.
-        outputs: by option, a file, or `STREAM` for standard output.
+        inputs: names of input files, or `STREAM` for standard input.
+        outputs: the output file of each option, or `STREAM` for standard output.
 
     Raises:
-        UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
+        UsageError: a name is empty, an output is an input file, or two outputs are the same file.
         UserError: a file cannot be written.
     """
     sources = [_named_file("-i", name, _STDIN) for name in inputs]
@@ -140,6 +147,8 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path])
 
 
 def _named_file(option: str, name: str | Path, stream: Path) -> Path:
+    """Return the path of a file, or the path `stream` of a standard stream. Raises UsageError if
+    the name is empty."""
     if name == "":
         raise UsageError(f"{option} '': expected the name of a file")
     return stream if str(name) == STREAM else Path(name)
@@ -147,8 +156,11 @@ def _named_file(option: str, name: str | Path, stream: Path) -> Path:
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, as `open_bytes`, or standard input, as it is. Raises UserError: the file cannot
-    be read, or is not text."""
+    """Open standard input, or a file with `open_bytes`, which decompresses the file.
+
+    The stream of a file has UTF-8 text with line feeds. Standard input is passed on unchanged.
+    Raises UserError if the file cannot be read or is not text.
+    """
     if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
@@ -157,7 +169,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     with open_bytes(Path(path)) as (stream, encoding, line_end):
-        if encoding == "utf-16" or line_end == "\r":  # read whole, as it is rare
+        if encoding == "utf-16" or line_end == "\r":
+            # such files are rare, so they are converted in memory
             with explain_unreadable(Path(path)):
                 text = stream.read().decode(encoding)
             yield io.BytesIO(text.replace(line_end, "\n").encode())
@@ -167,8 +180,11 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz:
-    compressed). Raises UserError: the file cannot be written."""
+    """Open standard output, a device, a pipe, or a file for writing.
+
+    A file appears under its name when it is complete. A file named `*.gz` is compressed.
+    Raises UserError if the file cannot be written.
+    """
     if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")

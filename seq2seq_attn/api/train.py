@@ -14,7 +14,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.train.session import load_settings, newest_unfinished
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
-"""Corpora by name, each with the packaged configuration for preparing it."""
+"""The packaged configuration that prepares each named corpus."""
 
 
 def train_model(
@@ -27,30 +27,32 @@ def train_model(
     overwrite: bool = False,
     **text: Unpack[OwnText],
 ) -> Run:
-    """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
+    """Train a model as `seq2seq train` does. Return the run, whose `path` is its directory.
 
     >>> settings = {"seed": 2, "train.max_epochs": 3}
     >>> train_model(["quickstart", "attention/bilinear"], settings)  # doctest: +SKIP
     Run('runs/2026-11-22-quickstart+bilinear-s2')
 
     Args:
-        config: packaged configuration or YAML file; later ones override earlier ones. None:
-            `multi30k`, or, with `resume`, that of the run.
-        settings: single settings by dotted key, as `--set` takes them; None is `null`.
-        from_run: fine-tune this run on `train_text`, as `--from` does.
-        run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
+        config: packaged configurations or YAML files; a later file overrides an earlier file.
+            None means `multi30k`, or the configuration of the run if `resume` is true.
+        settings: single settings by dotted key, as `--set` takes them; the value None means `null`.
+        from_run: a run to fine-tune on `train_text`, as `--from` does.
+        run_dir: the directory of the run; None means `runs/<date>-<configuration>-s<seed>`.
         resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was
             interrupted.
         overwrite: replace the run in `run_dir`.
-        text: your own text, as the command takes it: `train_text`, `valid_text` and `test_text`,
-            each a prefix, a table, or a list of source file and target file; `source_language` and
-            `target_language`.
+        text: your own parallel text, as the command takes it. `train_text`, `valid_text` and
+            `test_text` are each a prefix, a table, or a list of source file and target file;
+            `source_language` and `target_language` are language codes.
 
     Raises:
-        UsageError, UserError: as the command.
+        UsageError: the arguments contradict each other, or a setting is not valid.
+        UserError: a file or run cannot be read or written, or training fails.
     """
     chosen, path = find_run(config, settings, from_run, run_dir, resume=resume, **text)
-    from seq2seq_attn.train.loop import train  # imports torch, which mistakes need not wait for
+    # imported after the checks: mistakes are reported without waiting for the import of torch
+    from seq2seq_attn.train.loop import train
 
     return train(chosen, run_dir=path, resume=resume, overwrite=overwrite)
 
@@ -64,8 +66,10 @@ def find_run(
     resume: bool = False,
     **text: Unpack[OwnText],
 ) -> tuple[Config, Path | None]:
-    """The configuration of a run, which a resumed run has already, and its directory; None: a new
-    one. The arguments are those of `train_model`."""
+    """Return the configuration of a run and its directory. The arguments are as in `train_model`.
+
+    A resumed run keeps its configuration. The directory is None if a new directory is to be made.
+    """
     path = None if run_dir is None else Path(run_dir)
     if resume and path is None:
         path = newest_unfinished()
@@ -87,11 +91,13 @@ def prepare(
     settings: Settings | None = None,
     **text: Unpack[OwnText],
 ) -> PreparedCorpus:
-    """Read, check and tokenize a corpus: `multi30k` or `captions`, that of a configuration, or a
-    text of one's own. `config`, `settings` and `text` are those of `train_model`.
+    """Read, check and tokenize a corpus.
+
+    The corpus is `multi30k` or `captions` by name, the corpus of a configuration, or a text of the
+    user. `config`, `settings` and `text` are as in `train_model`.
 
     Raises:
-        UsageError: settings are not valid, or both a corpus and something else is named.
+        UsageError: settings are not valid, or a corpus is named besides a text or a configuration.
         UserError: the corpus cannot be read, downloaded or written.
     """
     if corpus is not None:

@@ -1,7 +1,10 @@
-"""Translate texts, files or standard input, for `seq2seq translate`. Output line i is always the
-translation of input line i.
+"""Translate texts, files or standard input, for `seq2seq translate`.
 
-Memory does not grow with the input: each chunk is translated and written before the next is read.
+Output line i is always the translation of input line i. A chunk of lines is translated and written
+before the next chunk is read, so memory does not grow with the input.
+
+A run may read several sources per sentence: the sentence in several languages, or a text and a file
+of vectors. Sources of a line are separated by tabs.
 """
 
 import logging
@@ -41,12 +44,13 @@ from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
 TERMINAL_EVERY_S = 1.0
+"""Seconds between updates of a progress bar in a terminal."""
 LOG_EVERY_S = 30.0
-"""How often a progress bar is drawn."""
+"""Seconds between updates of a progress bar in a log file."""
 _MAX_EXAMPLES = 10
-"""words of a warning"""
+"""Maximum number of unknown words that a warning quotes."""
 _MAX_CHARACTERS = 30
-"""characters of such a word"""
+"""Maximum number of characters that a warning quotes of a word."""
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +92,7 @@ def translate_lines(
         if names:
             chunks = line_chunks([(stack.enter_context(open_input(name)), name) for name in names])
         writers = open_attention_writers(stack, translator, files)
-        # opened last, so that it is complete before a picture is drawn, which may fail
+        # The output is opened last and so closed first: drawing a picture may fail afterwards.
         out = stack.enter_context(open_output(output))
         form = line_form(format, options.n_best, with_weights=bool(attention))
         writers = [line_writer(out, form), *writers, warnings.record]
@@ -103,7 +107,8 @@ def translate_lines(
 
 
 def _check_utf8(text: str) -> None:
-    """Raise UsageError if an argument was not UTF-8: Python keeps its bytes as surrogates."""
+    """Raise UsageError if a command-line argument is not valid UTF-8. Python represents the invalid
+    bytes of an argument by surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -114,7 +119,11 @@ def _check_utf8(text: str) -> None:
 
 
 def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
-    """The inputs, if the texts are not on the command line."""
+    """Return the names of the input files; no name if the command line has texts.
+
+    Raises UsageError if there are both texts and files, if standard input is named twice, or if
+    there is nothing to read but a terminal.
+    """
     if texts and inputs:
         raise UsageError(f"both a text and -i {inputs[0]}: give only one of them")
     if inputs.count(STREAM) > 1:
@@ -128,7 +137,10 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
 
 
 def _join_sources(texts: Sequence[str], translator: Translator) -> list[str]:
-    """A line per sentence. Texts without a tab are those of all sources in turn."""
+    """Return one line per sentence, with the sources of a sentence separated by tabs.
+
+    If no text contains a tab, each sentence takes as many consecutive texts as the run has sources.
+    """
     number = translator.source_tokenizer.num_columns
     if number == 1 or any("\t" in text for text in texts):
         return list(texts)
@@ -137,8 +149,10 @@ def _join_sources(texts: Sequence[str], translator: Translator) -> list[str]:
 
 
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
-    """Raise UsageError if there is not a text or a file for each source; warn of a text that is the
-    name of a file, if the run reads texts only."""
+    """Check that there is a text or a file for each source of the run, or raise UsageError.
+
+    If the run reads no vectors, warn about a text that is the name of an existing file.
+    """
     number = translator.source_tokenizer.num_columns
     if names:
         inputs = f"-i {' -i '.join(names)}"
@@ -162,15 +176,18 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
 
 
 def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
-    """For a file, unless translations go to the same terminal. A log gets a line every half
-    minute."""
+    """Return a progress bar for an input file.
+
+    The bar is hidden if the input is not a file, or if translations go to the terminal that would
+    show the bar. If stderr is not a terminal but a log, the bar writes a line every 30 seconds.
+    """
     is_file = bool(names) and Path(names[0]).is_file()
     is_output_shown = output == STREAM and sys.stdout is not None and sys.stdout.isatty()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
     total = None
     if is_file:
-        with suppress(UserError):  # reported when the file is read
+        with suppress(UserError):  # an unreadable file is reported when it is translated
             total = count_lines(Path(names[0]))
     is_hidden = not is_file or (is_terminal and is_output_shown)
     return tqdm(
@@ -184,12 +201,20 @@ def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
 
 
 class Warnings:
-    """Warns, with totals at the end, of source tokens unknown to the run, lines cut by the length
-    limit, and tabs where they separate nothing."""
+    """Counts problems of the translations and logs totals at the end.
+
+    Problems are source tokens that the run does not know, lines without a translation,
+    translations that end at the length limit, and tabs in the lines of a run with one source.
+    """
 
     def __init__(self, name: str, translator: Translator, search: SearchConfig) -> None:
-        """`name`: the file; empty: texts. Warns of words in `--prefix` that the run does not
-        know."""
+        """Warn about words in `--prefix` that the run does not know.
+
+        Args:
+            name: name of the input in warnings; it is empty for texts on the command line.
+            translator: the translator, with its tokenizers and vocabularies.
+            search: options of the search.
+        """
         name = "standard input" if name == STREAM else name
         self._where = f"{name}: " if name else ""
         self._tokenizer = translator.source_tokenizer
@@ -202,7 +227,7 @@ class Warnings:
             log.warning("--prefix: unknown to this run: %s", ", ".join(unknown))
 
     def record(self, number: int, line: str, translations: list[Translation]) -> None:
-        """Count what is wrong with a line. A `Writer`."""
+        """Count the problems of a line. This method has the signature of a `Writer`."""
         best = translations[0]
         tokens = best.source_tokens[:-1]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
@@ -215,7 +240,7 @@ class Warnings:
                 self._examples.append(word)
 
     def log_totals(self) -> None:
-        """Log the totals."""
+        """Log the number of lines and tokens with each problem."""
         counts = self._counts
         num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
         if self._tokenizer.num_columns == 1:
@@ -239,5 +264,6 @@ class Warnings:
 
 
 def _show(token: str) -> str:
+    """Return a token without its space mark, shortened to `_MAX_CHARACTERS`."""
     text = token.removeprefix(SPACE) or token
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"

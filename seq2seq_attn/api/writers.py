@@ -1,7 +1,7 @@
 """Writers of `translate` and `score`: text, JSON, word links, attention maps.
 
-Writers take lines one by one and keep none, except for heat maps and pages, which keep the first
-few.
+A writer takes one line and its translations per call. Writers of heat maps and HTML pages keep the
+first lines in memory; all other writers keep nothing.
 """
 
 import json
@@ -26,15 +26,16 @@ from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
 MAX_HEAT_MAPS = 20
-"""lines in one picture"""
+"""Maximum number of lines that one picture shows."""
 MAX_PAGE_LINES = 1_000
-"""lines on one HTML page"""
+"""Maximum number of lines that one HTML page shows."""
 _ALIGNMENT = "--alignment"
 
 Writer = Callable[[int, str, list[Translation]], object]
-"""takes a line's number (from 0), its text, and its translations, best first"""
+"""A function that writes a line. It takes the line number (from 0), the text of the line, and the
+translations with the best first."""
 LineForm = Callable[[int, str, list[Translation]], str]
-"""the output line for the same"""
+"""A function with the arguments of a `Writer` that returns the output text of the line."""
 
 log = logging.getLogger(__name__)
 
@@ -46,38 +47,53 @@ def write_lines(
     *,
     first: int = 0,
 ) -> None:
-    """Pass each line with its translations to each writer. `first`: the number of the first
-    line."""
+    """Pass each line and its translations to each writer. The first line has the number `first`."""
     for number, (line, translated) in enumerate(zip(lines, translations, strict=True), first):
         for write in writers:
             write(number, line, translated)
 
 
 def line_writer(out: BinaryIO, form: LineForm) -> Writer:
-    """Writes to a stream. The reader of a pipe gets each line at once."""
+    """Return a writer that writes lines in the given form to a stream.
+
+    The stream is flushed after each line, so that the reader of a pipe gets the line at once.
+    """
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
         out.write(f"{form(number, line, translations)}\n".encode())
-        if not isinstance(out, GzipFile):  # which would compress each line by itself
+        if not isinstance(out, GzipFile):  # flushing would make gzip compress each line separately
             out.flush()
 
     return write
 
 
 def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
-    """The form of translations. `text`: the best one, or of several translations a line each as in
-    Moses. `json`: an object with `line` (from 0), `source`, `text`, `score`, `log_prob`, `tokens`,
-    `source_tokens`, `links` from source to target positions (null without attention), `unknown`
-    (source positions) and `is_cut`; `with_weights`, also `weights`, a row per target token and a
-    column per source token; with several translations also `n_best`, a list of the objects that
-    differ."""
+    """Return the function that formats translations.
+
+    The format `text` is the text of the best translation. If `n_best` is above 1, it is a line per
+    translation as in Moses: line number, text, log-probability and score, separated by `|||`.
+
+    The format `json` is an object with the keys `line` (from 0), `source`, `text`, `score`,
+    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown` and `is_cut`. `links` are pairs of a
+    source and a target position, or null without attention. `unknown` are positions of source
+    tokens. If `n_best` is above 1, the key `n_best` lists the keys of each translation that do not
+    describe the source.
+
+    Args:
+        format: `text` or `json`.
+        n_best: number of translations per line.
+        with_weights: whether JSON has the attention weights, with a row per target token and a
+            column per source token.
+    """
 
     def as_object(number: int, line: str, translations: list[Translation]) -> str:
         best = translations[0]
         values = {"line": number, "source": line, **_values(best, with_weights=with_weights)}
         values |= {"source_tokens": best.source_tokens, "unknown": best.unknown}
         if n_best > 1:
-            values["n_best"] = [_values(each, with_weights=with_weights) for each in translations]
+            values["n_best"] = [
+                _values(translation, with_weights=with_weights) for translation in translations
+            ]
         return as_json(values)
 
     if format == "json":
@@ -86,6 +102,7 @@ def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
 
 
 def _values(translation: Translation, *, with_weights: bool) -> dict[str, object]:
+    """Return the values of a JSON object that differ between translations of the same line."""
     values: dict[str, object] = {
         "text": translation.text,
         "score": round(translation.score, 6),
@@ -104,8 +121,9 @@ def _values(translation: Translation, *, with_weights: bool) -> dict[str, object
 
 def _as_moses_lines(number: int, line: str, translations: list[Translation]) -> str:
     rows = []
-    for each in translations:
-        rows.append(f"{number} ||| {each.text} ||| {each.log_prob:.6f} ||| {each.score:.6f}")
+    for translation in translations:
+        scores = f"{translation.log_prob:.6f} ||| {translation.score:.6f}"
+        rows.append(f"{number} ||| {translation.text} ||| {scores}")
     return "\n".join(rows)
 
 
@@ -114,12 +132,12 @@ def _as_text(number: int, line: str, translations: list[Translation]) -> str:
 
 
 def as_json(values: Mapping[str, object]) -> str:
-    """An object on one line; numbers that are not finite become null."""
+    """Return a JSON object on one line. Numbers that are not finite become null."""
     return json.dumps(finite(values), ensure_ascii=False)
 
 
 def check_attention(translator: Translator, option: str, path: Path) -> None:
-    """Raise UsageError if an option needs attention that the model does not have."""
+    """Raise UsageError if the model has no attention over source positions. `option` needs it."""
     if not translator.has_attention:
         raise UsageError(
             f"{option} {path}: this run's model has no attention over source positions"
@@ -127,8 +145,11 @@ def check_attention(translator: Translator, option: str, path: Path) -> None:
 
 
 def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path]:
-    """The files of links and attention, by option, with a number from the second on. Raises
-    UsageError: a file's suffix is not one of a kind of attention file."""
+    """Return the output files of word links and attention by option.
+
+    The second file of `--attention` has the key `--attention (2)`, and so on.
+    Raises UsageError if the suffix of an attention file is not a known format.
+    """
     outputs: dict[str, Path] = {}
     if alignment is not None:
         outputs[_ALIGNMENT] = alignment
@@ -144,8 +165,10 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
 def open_attention_writers(
     stack: ExitStack, translator: Translator, outputs: Mapping[str, Path]
 ) -> list[Writer]:
-    """The writers for the `attention_outputs`. Closing the stack completes their files. Raises
-    UsageError as `check_attention`."""
+    """Open the files of `attention_outputs` and return their writers.
+
+    The files are complete when the stack is closed. Raises the UsageError of `check_attention`.
+    """
     writers: list[Writer] = []
     for option, path in outputs.items():
         check_attention(translator, option, path)
@@ -159,8 +182,12 @@ def open_attention_writers(
 
 
 def _link_form(source: Source) -> LineForm:
-    """Word links of the best translation by its attention, `source-target`. Words are separated by
-    spaces and tabs and counted from 0; each vector of a source counts as a word."""
+    """Return the function that formats word links: `SOURCE-TARGET` positions of words.
+
+    Links are taken from the attention of the best translation.
+    Words are separated by spaces and tabs, and positions are counted from 0. Each vector of a
+    source counts as a word.
+    """
 
     def form(number: int, line: str, translations: list[Translation]) -> str:
         best = translations[0]
@@ -179,8 +206,11 @@ def _link_form(source: Source) -> LineForm:
 
 @contextmanager
 def _npz_writer(path: Path) -> Iterator[Writer]:
-    """Arrays `attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation,
-    written to the archive one by one (`numpy.savez` would hold them all in memory)."""
+    """Open a writer of arrays: for line I, `attention_I`, `source_tokens_I` and `target_tokens_I`.
+
+    Lines without attention are left out. Each array is added to the archive at once, because
+    `numpy.savez` would hold all arrays in memory.
+    """
     with open_output(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
         def write(number: int, line: str, translations: list[Translation]) -> None:
@@ -201,9 +231,12 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 
 @contextmanager
 def _drawing_writer(path: Path) -> Iterator[Writer]:
-    """Keeps the first lines that have attention, and writes them at the end of the block, unless an
-    error ends it: as an HTML page, or in one picture."""
-    from seq2seq_attn.report.html import html_maps  # which imports all of the evaluation
+    """Open a writer that draws the first lines with attention as an HTML page or as one picture.
+
+    The writer keeps the lines. The file is written at the end of the block, unless an error ends
+    the block.
+    """
+    from seq2seq_attn.report.html import html_maps  # slow: it imports all of the evaluation
 
     is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
@@ -228,7 +261,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
         return
     with open_output(path) as out:
         if is_page:
-            maps = [(number + 1, text, pack_map(each)) for number, _, text, each in drawn]
+            maps = [(number + 1, text, pack_map(attention)) for number, _, text, attention in drawn]
             out.write(html_maps(maps).encode())
             return
         from seq2seq_attn.translate.heat_maps import attention_figure
@@ -239,7 +272,10 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:
-    """Weights with their labels; None for a line without attention."""
+    """Return the attention weights with the tokens of both axes, or None if there are no weights.
+
+    A line that is too long for an attention matrix is left out with a warning.
+    """
     if translation.attention is None:
         log.warning("line %d: too long for an attention matrix; left out", number + 1)
         return None

@@ -1,9 +1,9 @@
 """The command line: its commands, the groups of their options in the help, and the errors of
 Typer's parser.
 
-The files declare options, call the function of `seq2seq_attn.api` and print what it returns.
-Nothing heavy is imported before a command runs, so that help is fast. Results go to stdout.
-`__main__.py` handles errors and signals.
+Each other file of this folder declares the options of a command, calls a function of
+`seq2seq_attn.api` and prints the result to stdout. Slow modules are imported when a command runs,
+so that help is fast. `__main__.py` handles errors and signals.
 """
 
 import re
@@ -53,20 +53,25 @@ GROUPS = {
     "Machine": "at_once reuse_hypotheses device precision batch_size",
     "Other options": "debug help",
 }
-"""groups of options, in the order of the help; the values are names of the commands' parameters"""
+"""Groups of options in the order of the help. A value lists names of the commands' parameters."""
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose help lists its options by `GROUPS`, or by an option's own `rich_help_panel`.
-    It does not take a text that begins with a hyphen, such as `-oh no`, for an option."""
+    """A command whose help lists options in groups.
+
+    The group of an option is its `rich_help_panel`, or else its entry in `GROUPS`. A text that
+    begins with a hyphen, such as `-oh no`, is an error, rather than the option `-o`.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises UsageError for such a text."""
+        """Parse the arguments. Raises UsageError if a text begins with a hyphen."""
         if any(parameter.name == "texts" for parameter in self.params):
             self._check_texts(args)
         return super().parse_args(ctx, args)
 
     def _check_texts(self, args: Sequence[str]) -> None:
+        """Raise UsageError if an argument begins with a hyphen, contains a space, and is not the
+        value of an option."""
         with_value: set[str] = set()
         for option in self.params:
             if not getattr(option, "is_flag", True):
@@ -81,18 +86,18 @@ class GroupedCommand(TyperCommand):
             former = argument
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then a section per group."""
+        """Write a section for the arguments, then a section for each group of options."""
         sections: dict[str, list[Any]] = {"Arguments": [], **{group: [] for group in GROUPS}}
         for parameter in self.get_params(ctx):
             sections[_find_section(parameter)].append(parameter)
         for group, parameters in sections.items():
             if parameters:
                 with formatter.section(group):
-                    formatter.write_dl([_help_record(each, ctx) for each in parameters])
+                    formatter.write_dl([_help_record(parameter, ctx) for parameter in parameters])
 
 
 def _find_section(parameter: Any) -> str:
-    """The section of the help that lists a parameter."""
+    """Return the name of the help section that lists a parameter."""
     if parameter.param_type_name == "argument":
         return "Arguments"
     if parameter.rich_help_panel is not None:
@@ -104,8 +109,11 @@ def _find_section(parameter: Any) -> str:
 
 
 def _help_record(parameter: Any, ctx: Any) -> tuple[str, str]:
-    """An option's names and its help, without the Python type and the parentheses around a default
-    in words."""
+    """Return the names of an option and its help text.
+
+    The Python type behind the names is removed, and so are the parentheses that Typer puts around
+    a default in words.
+    """
     names, text = parameter.get_help_record(ctx) or ("", "")
     names = re.sub(r" <[^ ]+>$", "", names)
     return names, re.sub(r"\[default: \((.*)\)(?=[];])", r"[default: \1", text)
@@ -140,13 +148,13 @@ for command in COMMANDS.values():
 
 
 def is_from_parser(error: Exception) -> bool:
-    """Whether the error comes from Typer's parser."""
+    """Return whether the error comes from Typer's parser."""
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
 def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
-    """The parser's error in one line: for a wrong value the option, the value and what is
-    allowed."""
+    """Return the message of a parser error as one line. For a wrong value, the message has the
+    option, the value, and what is allowed."""
     parameter = getattr(error, "param", None)
     message = error.format_message().rstrip(".")
     if parameter is not None and error.__cause__ is not None:

@@ -54,8 +54,8 @@ def compare(**options: Unpack[CompareOptions]) -> None:
 
 
 def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """The values of each setting in `KEY=VALUE,VALUE,...`. Raises UsageError: a text has another
-    form, or a key comes twice."""
+    """Return the values of each setting, parsed from texts `KEY=VALUE,VALUE,...`. Raises UsageError
+    if a text has another form or a key occurs twice."""
     variations: dict[str, list[Any]] = {}
     for text in texts:
         key, _, listed = text.partition("=")
@@ -70,10 +70,12 @@ def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The numbers of `1-3` or `1,2,5`. Raises UsageError: the text has another form."""
+    """Return the seeds in a text such as `1-3` or `1,2,5`. Raises UsageError if the text has
+    another form."""
     seeds: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
+    for item in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", item, re.ASCII)
+        # a text that does not match becomes the empty range 1-0, which is rejected below
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not first <= last < first + MAX_SEEDS:
             raise UsageError(

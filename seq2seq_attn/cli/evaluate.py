@@ -11,14 +11,14 @@ from seq2seq_attn.translate.figure import PlotFormat
 
 
 def _metric(name: str) -> str:
-    """Raises ValueError if there is no such metric."""
+    """Return the name of a metric. Raises ValueError if the name is unknown."""
     if name not in METRICS:
         raise ValueError(f"{name!r} is not one of {', '.join(map(repr, METRICS))}")
     return name
 
 
 class EvaluateOptions(TypedDict, total=False):
-    """The options of the command, and of `seq2seq_attn.evaluate`."""
+    """Options of the command. Except for `full`, `seq2seq_attn.evaluate` takes the same options."""
 
     runs: Annotated[list[Path], shared.runs_argument()]
     split: Annotated[

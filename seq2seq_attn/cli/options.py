@@ -1,4 +1,4 @@
-"""Options shared by several commands, and how a command gets its options."""
+"""Options that several commands share, and the decorator that gives a command its options."""
 
 import functools
 import inspect
@@ -25,29 +25,30 @@ SETTINGS = {
     "precision": "train.precision",
     "seed": "seed",
 }
-"""options that stand for a setting"""
+"""The configuration keys of options that set a single setting."""
 _LANGUAGES = "the config's if set, else as named by files, columns or keys"
 
 
 def option(metavar: str, help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
-    """An option with a value; `default` is shown in its help."""
+    """Declare an option with a value. The help shows `default`."""
     return typer.Option(*names, metavar=metavar, help=help, show_default=default, **more)
 
 
 def runs_argument(metavar: str = "RUN", help: str = "Run directories.") -> Any:
-    """Run directories, which are checked while the command line is parsed."""
+    """Declare the argument for run directories, which are checked while the command line is
+    parsed."""
     return typer.Argument(
         metavar=metavar, help=help, show_default="the run that finished last", callback=open_runs
     )
 
 
 def flag(name: str, help: str) -> Any:
-    """An option without a value."""
+    """Declare an option without a value."""
     return typer.Option(name, help=help)
 
 
 class TextOptions(TypedDict, total=False):
-    """A text of the user's own."""
+    """Options that describe a parallel text of the user."""
 
     train_text: Annotated[
         list[str],
@@ -88,7 +89,7 @@ class TextOptions(TypedDict, total=False):
 
 
 class ConfigOptions(TextOptions, total=False):
-    """Options that make a configuration: files and settings, or a text of the user's own."""
+    """Options that determine a configuration: files, settings, and a parallel text of the user."""
 
     config: Annotated[
         list[str],
@@ -135,7 +136,8 @@ TrainingPrecision = Annotated[
 
 
 def _import_variants(modules: list[str] | None) -> list[str] | None:
-    """Import the modules while the command line is parsed, so that no command has to."""
+    """Import the modules of `--import` while the command line is parsed, so that their variants are
+    available to every command."""
     import_variants(modules or [])
     return modules
 
@@ -163,18 +165,23 @@ SearchSet = Annotated[
 
 
 def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command with the options that its parameters declare, and with `--import`
-    and `--debug`. Its parameters may be those of Typer, or `**options: Unpack[OPTIONS]` for the
-    options of the typed dictionary `OPTIONS`, of which the function gets those that the command
-    line gives, and no others.
+    """Return a decorator that turns a function into a command of the command line.
 
-    A command that searches takes a mapping `search` with the options of the search. Its command
-    line has those `search` fields of `SearchConfig`, with their types, limits and help, and, with a
-    `method`, `--set` for all others.
+    The command has the options that the parameters of the function declare, and `--import` and
+    `--debug`. The function declares options as parameters annotated for Typer, or as
+    `**options: Unpack[OPTIONS]` with the options in the typed dictionary `OPTIONS`. It receives
+    only options that are present on the command line.
+
+    A function that searches has a parameter `search`, a mapping with the options of the search.
+
+    Args:
+        search: the fields of `SearchConfig` that the command has as options, with the types, limits
+            and docstrings of the fields. If `method` is among them, the option `--set` takes all
+            other options of the search.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        own = _declared_parameters(function)
+        declared = _declared_parameters(function)
         added = {
             "imports": Import,
             "debug": Debug,
@@ -182,16 +189,16 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
         }
         if "method" in search:
             added["settings"] = SearchSet
-        parameters = own | {name: _parameter(name, option) for name, option in added.items()}
+        parameters = declared | {name: _parameter(name, option) for name, option in added.items()}
 
         @functools.wraps(function)
         def call(**values: Any) -> None:
-            given = {name: value for name, value in values.items() if value is not None}
-            arguments = {name: value for name, value in given.items() if name in own}
+            present = {name: value for name, value in values.items() if value is not None}
+            arguments = {name: value for name, value in present.items() if name in declared}
             if search:
-                texts = given.get("settings", []) if "method" in search else []
+                texts = present.get("settings", []) if "method" in search else []
                 arguments["search"] = _parse_search(texts)
-                arguments["search"] |= {name: given[name] for name in search if name in given}
+                arguments["search"] |= {name: present[name] for name in search if name in present}
             function(**arguments)
 
         signature = inspect.Signature(list(parameters.values()))
@@ -202,7 +209,7 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 def _declared_parameters(function: Callable[..., None]) -> dict[str, inspect.Parameter]:
-    """The parameters of a command, with those of its typed dictionary."""
+    """Return the parameters of a command's function and its typed dictionary, except `search`."""
     declared: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "options":
@@ -215,7 +222,7 @@ def _declared_parameters(function: Callable[..., None]) -> dict[str, inspect.Par
 
 
 def _parse_search(texts: Sequence[str]) -> dict[str, Any]:
-    """The options of the search that are named by `--set`."""
+    """Parse the texts of `--set` into options of the search."""
     options: dict[str, Any] = {}
     for text in texts:
         options = merge(options, nest(*parse_setting(text)))
@@ -223,8 +230,10 @@ def _parse_search(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a command as the arguments of its Python function: texts of settings are
-    parsed, and options that stand for a setting are among them."""
+    """Convert the options of a command to arguments of the function in `seq2seq_attn.api`.
+
+    Texts of `--set` are parsed into `settings`. Options in `SETTINGS` are moved to `settings`.
+    """
     settings = [parse_setting(text) for text in options.get("settings", [])]
     arguments: dict[str, Any] = {}
     for name, value in options.items():
@@ -236,6 +245,8 @@ def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(name: str, kind: Any) -> inspect.Parameter:
+    """Return a keyword parameter for an annotated option. The default is None, which means that the
+    option is not on the command line."""
     annotation, *limits, option = get_args(kind)
     if limits:
         annotation = Annotated[(annotation, *limits)]
@@ -248,6 +259,7 @@ def _parameter(name: str, kind: Any) -> inspect.Parameter:
 
 
 def _search_option(name: str) -> Any:
+    """Declare the option for a field of `SearchConfig`, with the field's type, limits and help."""
     field = SearchConfig.model_fields[name]
     annotation: Any = field.annotation
     choices = [value for value in get_args(annotation) if isinstance(value, str)]
@@ -256,7 +268,8 @@ def _search_option(name: str) -> Any:
     if name == "method":
         metavar = "NAME"
         help = f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
-    panel = "Samples" if name == "seed" else None  # the seed of training is among its settings
+    # `GROUPS` lists the seed of training under "Settings"
+    panel = "Samples" if name == "seed" else None
     option = typer.Option(
         metavar=metavar, help=help, show_default="the run's", rich_help_panel=panel
     )
@@ -264,18 +277,22 @@ def _search_option(name: str) -> Any:
 
 
 def _as_option(field: re.Match[str]) -> str:
+    """Return the option for the name of a field: `--beam-size` for `beam_size`."""
     return f"--{field[1].replace('_', '-')}"
 
 
 def echo(text: object, *, nl: bool = True) -> None:
-    """Print a result; an error such as a full disk names standard output."""
+    """Print a result. The message of an error, such as a full disk, names standard output."""
     with naming(STDOUT):
         typer.echo(visible(str(text)), nl=nl)
 
 
 def open_runs(names: list[Path] | None) -> Any:
-    """Open the runs while the command line is parsed, so that a mistyped run is refused before
-    torch is loaded. Returns a list of `Run`, or None. Raises UserError as `Run.open`."""
+    """Open the runs and return a list of `Run`, or None if no run is named.
+
+    Runs are opened while the command line is parsed, so that a mistyped run is reported before
+    torch is imported. Raises the UserError of `Run.open`.
+    """
     if not names:
         return None
     from seq2seq_attn.run import Run

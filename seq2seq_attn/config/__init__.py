@@ -1,9 +1,9 @@
-"""The configuration: the settings of a run, loaded from YAML files and `KEY=VALUE` overrides,
-checked, dumped.
+"""The configuration of a run: load it from YAML files and `KEY=VALUE` overrides, check it, and dump
+it.
 
-The defaults stand in `run.py` and in its sections: `data.py`, `model.py`, `train.py`. A
-configuration file holds only what differs from them, or from the file that it `extends`. Builders
-pass plain numbers on: modules never see configuration objects.
+Defaults are in `run.py` and in the files of its sections: `data.py`, `model.py`, `train.py` and
+`search.py`. A configuration file holds only settings that differ from the defaults or from the file
+that it `extends`. Builders pass plain numbers on, so modules never see configuration objects.
 """
 
 from seq2seq_attn.config.data import DataConfig

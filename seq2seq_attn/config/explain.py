@@ -1,5 +1,5 @@
-"""Explain mistakes in a configuration: the key, the value, what is allowed, the nearest valid
-key."""
+"""Write error messages for mistakes in a configuration. A message has the key, the value, what is
+allowed, and the nearest valid key."""
 
 import difflib
 import re
@@ -30,7 +30,8 @@ _HINTS = {
     "train.objectives": "write train.objectives: {NAME: {weight: 1}}",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
 }
-"""Hints for keys whose type alone says too little."""
+"""The allowed values of keys for which pydantic's error message says too little. An entry is for a
+key, for the last name of a key, or for a section."""
 
 _short = reprlib.Repr()
 _short.maxlevel = 2
@@ -39,7 +40,7 @@ _short.maxstring = _short.maxlong = _short.maxother = 100
 
 
 def explain(error: ValidationError, values: Mapping[str, Any]) -> str:
-    """The mistakes in these values in one line, at most the first few."""
+    """Return the mistakes in a configuration as one line, at most the first `_MAX_PROBLEMS`."""
     problems_by_key: dict[str, list[Mapping[str, Any]]] = {}
     for problem in error.errors(include_url=False):
         is_unknown = problem["type"] in ("extra_forbidden", "invalid_key")
@@ -51,8 +52,11 @@ def explain(error: ValidationError, values: Mapping[str, Any]) -> str:
 
 
 def _explain_key(key: str, problems: Sequence[Mapping[str, Any]]) -> str:
-    """The mistake in the value of a key, or in the key. A hint may stand for the key, its section,
-    or the last name of either."""
+    """Return the message for an unknown key or for a wrong value.
+
+    The hint for a value is the entry in `_HINTS` for the key, for its section, for the last name of
+    the key, or for the last name of the section. The first entry in this order is used.
+    """
     if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
         return unknown_key(key)
     section, _, last = key.rpartition(".")
@@ -62,8 +66,8 @@ def _explain_key(key: str, problems: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str]:
-    """The keys and indices of a location, without the types' names that pydantic appends where
-    several are allowed."""
+    """Return the keys and indices of a location in `values`. Where several types are allowed,
+    pydantic appends the name of a type to the location, which is left out."""
     for length, part in enumerate(location):
         try:
             values = values[part]
@@ -73,8 +77,11 @@ def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str
 
 
 def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | None = None) -> str:
-    """`KEY=VALUE: expected ...` from pydantic's errors for a value, one per type that the value may
-    have. `hint` says what is expected if the type is wrong."""
+    """Return the message `KEY=VALUE: expected ...` for a wrong value.
+
+    `problems` are pydantic's errors for the value, one for each type that is allowed. `hint` says
+    what is expected and is used if the value has a wrong type rather than a number out of range.
+    """
     value = problems[0]["input"]
     if hint is None or any(map(_is_limit, problems)):
         hint = expected(problems)
@@ -84,58 +91,61 @@ def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | N
 
 
 def expected(problems: Sequence[Mapping[str, Any]]) -> str:
-    """`expected ...` from pydantic's errors for a value, one per type that the value may have."""
+    """Return `expected ...` for a wrong value. `problems` are pydantic's errors for the value, one
+    for each type that is allowed."""
     limits = [problem for problem in problems if _is_limit(problem)]
     return f"expected {' or '.join(dict.fromkeys(map(_expected, limits or problems)))}"
 
 
 def _is_limit(problem: Mapping[str, Any]) -> bool:
-    """Whether the value has the right type."""
+    """Return whether the value has the right type but exceeds a limit."""
     return str(problem["type"]).startswith(("finite_number", "greater_than", "less_than"))
 
 
 def _expected(problem: Mapping[str, Any]) -> str:
+    """Return the allowed values from the message of an error, without pydantic's words around."""
     message = str(problem["msg"])
-    if " is not one of " in message:  # from Typer, about choices
+    if " is not one of " in message:  # an error of Typer about choices
         return f"one of {message.partition(' is not one of ')[2].rstrip('.')}"
     match = re.match(r"Input should be (.+?)(?:,? (?:unable|got|or instance) .*)?$", message)
     return match[1].replace("valid dictionary", "mapping") if match else "another value"
 
 
 def unknown_key(key: str) -> str:
-    """The message for an unknown key, with the nearest valid key."""
+    """Return the message for an unknown key, with the nearest valid key."""
     message = f"unknown configuration key {shorten_key(key)!r}"
     nearest = _nearest_key(key) if len(key) <= _MAX_KEY else None
     return f"{message}; did you mean {nearest!r}?" if nearest else message
 
 
 def shorten(value: object) -> str:
-    """A value as YAML writes it, shortened if it is long."""
+    """Return a value for messages, as YAML writes it. Long values are shortened."""
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else _short.repr(value)
 
 
 def shorten_key(key: str) -> str:
-    """A key, cut where it is long."""
+    """Return a key for messages, cut off after `_MAX_KEY` characters."""
     return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}..."
 
 
 def _nearest_key(key: str) -> str | None:
-    if key.startswith("train.objectives."):  # names that the user chooses
+    """Return the valid key that is most similar to a key, or None if no key is similar."""
+    if key.startswith("train.objectives."):  # the user chooses the names of objectives
         return None
     keys = all_keys()
     close = difflib.get_close_matches(key, keys, n=1, cutoff=0.7)
     if close:
         return close[0]
-    # the right word in the wrong section
+    # no full key is similar: the name may be right and the section wrong
     by_last = {candidate.rpartition(".")[2]: candidate for candidate in reversed(keys)}
     close = difflib.get_close_matches(key.rpartition(".")[2], by_last, n=1, cutoff=0.7)
     return by_last[close[0]] if close else None
 
 
 def all_keys(section: type[BaseModel] = Config, prefix: str = "") -> list[str]:
-    """Every valid key, including sections."""
+    """Return every valid key, including the keys of sections."""
     keys = []
     for name, field in section.model_fields.items():
         keys.append(prefix + name)

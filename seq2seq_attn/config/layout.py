@@ -1,52 +1,58 @@
-"""The columns of a source line: texts and files of vectors, separated by tabs."""
+"""The columns of a source line, which are separated by tabs. A column is a text or the name of a
+file of vectors."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 NONE = "none"
-"""The "language" of the source of a language model, which has none."""
+"""The "language" that a configuration names for a language model, which has no source."""
 VECTORS = "vectors"
-"""The "language" of a source that is a file of vectors."""
+"""The "language" that a configuration names for a source of vectors instead of text."""
 
 
 @dataclass(frozen=True)
 class SourceLayout:
-    """The columns of a source line by their languages, as the configuration names them. Only this
-    class knows the names `none` and `vectors`."""
+    """The columns of a source line, given by the languages that the configuration names.
+
+    Only this class interprets the languages `none` and `vectors`.
+    """
 
     languages: tuple[str, ...]
 
     @property
     def columns(self) -> list[str]:
-        """The language of each column; empty for a language model, whose source lines are blank."""
+        """Return the language of each column. A language model has no columns, and its source lines
+        are blank."""
         return [language for language in self.languages if language != NONE]
 
     @property
     def texts(self) -> list[str]:
-        """The languages of the columns that are text."""
+        """Return the languages of the columns that are text."""
         return [language for language in self.columns if language != VECTORS]
 
     @property
     def vector_column(self) -> int | None:
-        """The index of the column that names files of vectors; None: all columns are text."""
+        """Return the index of the column that names files of vectors, or None if all columns are
+        text."""
         return self.languages.index(VECTORS) if VECTORS in self.languages else None
 
     @property
     def is_one_text(self) -> bool:
-        """Whether a line is a single text."""
+        """Return whether a source line is a single text."""
         return len(self.languages) == len(self.texts) == 1
 
     def vector_sizes(self, size: int | None) -> list[int | None]:
-        """For each source, the dimension of its vectors, which is `size`; None for text."""
+        """Return a list with `size` for a source of vectors and None for any other source. `size`
+        is the dimension of the vectors."""
         return [size if language == VECTORS else None for language in self.languages]
 
     def split(self, line: str) -> list[str]:
-        """The columns of a line. A tab in a line of one column is text."""
+        """Split a line into columns at tabs. If there is a single column, tabs are part of it."""
         return line.split("\t") if len(self.columns) > 1 else [line]
 
     def vector_files(self, lines: Iterable[str]) -> Iterator[str]:
-        """The file of vectors that each line names, unless the line is blank. Yields nothing if all
-        columns are text."""
+        """Yield the file of vectors that each line names. Blank lines are skipped. Nothing is
+        yielded if all columns are text."""
         if self.vector_column is not None:
             for line in lines:
                 if line.strip():

@@ -1,5 +1,5 @@
-"""Load configurations from packaged names, YAML files and single settings; merge, check and dump
-them."""
+"""Load configurations from packaged names, YAML files and single settings. Merge, check and dump
+configurations."""
 
 import copy
 import difflib
@@ -21,36 +21,44 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import ListedFiles, packaged
 
 RUN_CONFIG = "config.yaml"
-"""the configuration in a run directory"""
+"""The name of the configuration file in a run directory."""
 _MAX_BYTES = 1 << 20
 _DEFAULT = "multi30k"
 _BASE = "base"
-"""Holds the defaults only, so it is left out of lists of configurations."""
+"""The packaged configuration that only holds the defaults. Error messages do not suggest it."""
 _REPLACED = ("data.test",)
-"""Mappings whose keys are the user's own: a later mapping replaces them, a dotted key
-(`data.test.mine`) is added."""
+"""Keys of mappings whose keys the user chooses. A later mapping replaces an earlier mapping, and a
+dotted key (`data.test.mine`) is added to it."""
 Settings: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
-"""Values by dotted key; as pairs, a key may come twice."""
+"""Values by dotted key, as a mapping or as pairs. A key may occur in several pairs."""
 _DEFAULT_VARIANTS: dict[str, str] = {
     axis: section["name"]
     for axis, section in ModelConfig().model_dump().items()
     if isinstance(section, dict) and "options" in section
 }
+"""The default variant of each section of the model that has options."""
 
 
 class _Replacing(dict[str, Any]):
-    """A mapping that replaces an earlier one instead of being merged into it."""
+    """A mapping that replaces an earlier mapping instead of being merged into it."""
 
 
 def load_config(
     config_names: Sequence[str | Path] = (), *settings: Settings | Sequence[str]
 ) -> Config:
     """Merge packaged configurations or YAML files, then single settings, and check the result.
-    Later ones win. Settings are values, or texts `KEY=VALUE`.
 
-    The result's name is the last `name` in a file, plus the names of later files without one:
-    `quickstart+bilinear`. Raises UsageError: a file does not exist or is not a mapping, a key is
-    unknown, or a value is not allowed.
+    Later files and settings override earlier files and settings. The name of the configuration is
+    the last `name` in a file, followed by the names of later files that set no `name`:
+    `quickstart+bilinear`.
+
+    Args:
+        config_names: packaged configurations or YAML files.
+        settings: single settings, as values by dotted key or as texts `KEY=VALUE`.
+
+    Raises:
+        UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not
+            allowed.
     """
     merged: dict[str, Any] = {}
     for config_name in config_names:
@@ -68,7 +76,8 @@ def load_config(
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
-    """Check a plain mapping and make it a configuration. Raises UsageError as `load_config`."""
+    """Return the configuration with the settings of a plain mapping. Raises UsageError if a key or
+    a value is not valid."""
     try:
         json.dumps(values, ensure_ascii=False, default=str, skipkeys=True).encode()
     except UnicodeEncodeError as error:
@@ -83,8 +92,8 @@ def config_from_dict(values: dict[str, Any]) -> Config:
 
 
 def load_run_config(run_dir: ListedFiles) -> Config:
-    """The full configuration of a run. Raises UserError: this is not a run directory, or its
-    configuration is damaged or of another version."""
+    """Return the full configuration of a run. Raises UserError if the folder is not a run
+    directory, or if the configuration is damaged or from another version."""
     path = run_dir.folder / RUN_CONFIG
     if not path.is_file():
         raise UserError(
@@ -99,19 +108,20 @@ def load_run_config(run_dir: ListedFiles) -> Config:
 
 
 def dump_config(config: Config) -> str:
-    """The full configuration as YAML. `load_config` reads it back unchanged."""
+    """Return the full configuration as YAML. `load_config` reads the text back unchanged."""
     return dump_yaml(config.model_dump(mode="json"))
 
 
 def packaged_config_names() -> list[str]:
-    """The names that `-c` takes: `multi30k`, `tutorial`, `attention/dot`, ..."""
+    """Return the names of all packaged configurations, for example `multi30k` and
+    `attention/dot`."""
     root = packaged("configs")
     return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
 
 
 def with_default(config_names: Sequence[str]) -> list[str]:
-    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays. Raises
-    UsageError as `read_config`."""
+    """Return `config_names`, with `multi30k` as the first name if the list is empty or consists of
+    packaged overlays, which set no `name`. Raises the UsageError of `read_config`."""
     is_complete = any(
         _is_file_name(config_name) or "name" in read_config(config_name)
         for config_name in config_names
@@ -120,9 +130,16 @@ def with_default(config_names: Sequence[str]) -> list[str]:
 
 
 def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
-    """Read a packaged configuration or a YAML file, merged over those that it `extends`.
-    `extended_by`: the chain of files that extend it. Raises UsageError: there is no such file, it
-    is not a mapping in YAML, or it extends itself."""
+    """Read a packaged configuration or a YAML file, and merge it over the configurations that it
+    `extends`.
+
+    Args:
+        config_name: a packaged name or a path that ends in `.yaml` or `.yml`.
+        extended_by: the files that extend this file, directly or through other files.
+
+    Raises:
+        UsageError: the file does not exist, is not a mapping in YAML, or extends itself.
+    """
     what = f"config {shorten(config_name)}"
     path = _path_of(config_name, what)
     try:
@@ -146,12 +163,13 @@ def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[s
         )
     base: dict[str, Any] = {}
     for parent in parents:
-        # a file next to this one, or a packaged name
+        # the parent is a path relative to this file, or a packaged name
         is_beside = _is_file_name(config_name) and _is_file_name(parent)
         parent_name = str(path.parent / parent) if is_beside else parent
         base = merge(base, read_config(parent_name, extended_by=(*extended_by, path)))
     if "name" in base:
-        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
+        # this name holds unless the file sets a name
+        base = {**base, "name": f"{base['name']}+{path.stem}"}
     return merge(base, values)
 
 
@@ -162,17 +180,24 @@ def merge(
     is_complete: bool = True,
     default: str | None = None,
 ) -> dict[str, Any]:
-    """`base` overlaid with `overlay`, section by section. An empty mapping replaces what it
-    overlays, and so does a mapping of `_REPLACED`.
+    """Return the settings of `base`, overridden by the settings of `overlay`.
 
-    Options belong to their variant, so another variant's name drops the options of `base`. If
-    `base` has options but no name, they belong to the `default` variant; with `is_complete=False`
-    (overrides merged with each other), to the variant that `overlay` names.
+    Sections are merged, but an empty mapping and a mapping with a key in `_REPLACED` replace the
+    mapping in `base`. The options of a section belong to the variant that the section names. They
+    are dropped from `base` if `overlay` names another variant.
+
+    Args:
+        base: the settings that are overridden.
+        overlay: the settings that override `base`.
+        is_complete: whether the options of a `base` without a name belong to the `default` variant.
+            This is false when overrides are merged with each other. Such options then belong to the
+            variant that `overlay` names.
+        default: the default variant of the section.
     """
     merged = copy.copy(base)
     for key, value in overlay.items():
         old = merged.get(key)
-        if key == "limit" and isinstance(old, int):  # a number limits every split
+        if key == "limit" and isinstance(old, int):  # a number limits the pairs of every text
             old = dict.fromkeys(LimitConfig.model_fields, old)
         if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Replacing):
             value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
@@ -185,8 +210,8 @@ def merge(
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """The key and the value of `KEY=VALUE`. The value is parsed as YAML; if that fails, it is the
-    text itself. Raises UsageError: the key or the value is missing."""
+    """Return the key and the value of a text `KEY=VALUE`. The value is parsed as YAML. If it is not
+    valid YAML, the value is the text itself. Raises UsageError if the key or value is missing."""
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key:
@@ -204,20 +229,21 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def nest(key: str, value: Any) -> dict[str, Any]:
-    """A setting as a mapping of its section, which `merge` takes. Raises UsageError: the key has
-    too many parts."""
-    parts = key.split(".")
-    if len(parts) > MAX_DEPTH:
+    """Return a setting with a dotted key as nested mappings: `{"a": {"b": 1}}` for `a.b` and 1.
+    Raises UsageError if the key has more than `MAX_DEPTH` names."""
+    names = key.split(".")
+    if len(names) > MAX_DEPTH:
         raise UsageError(unknown_key(key))
     nested = _mark_replacing(plain(value), key)
-    for part in reversed(parts):
-        nested = {part: nested}
+    for name in reversed(names):
+        nested = {name: nested}
     values: dict[str, Any] = nested
     return values
 
 
 def plain(value: Any) -> Any:
-    """A value without the types of NumPy, torch and pathlib."""
+    """Convert values of NumPy, torch and pathlib to plain Python values, also inside mappings and
+    lists."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -228,8 +254,8 @@ def plain(value: Any) -> Any:
 
 
 def _parse_mapping(content: bytes, what: str) -> dict[str, Any]:
-    """The values in the content of a file, which messages call `what`. Raises UsageError: the
-    content is not a mapping in YAML."""
+    """Return the settings in the content of a file. Raises UsageError if the content is not a
+    mapping in YAML. `what` is the name of the file in error messages."""
     if len(content) > _MAX_BYTES:
         raise UsageError(
             f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file"
@@ -250,7 +276,8 @@ def _parse_mapping(content: bytes, what: str) -> dict[str, Any]:
 
 
 def _mark_replacing(value: Any, key: str) -> Any:
-    """The value of a key, in which each mapping that replaces an earlier one is `_Replacing`."""
+    """Return the value of a key. Mappings in it that replace an earlier mapping become
+    `_Replacing`."""
     if not isinstance(value, dict):
         return value
     mapping = {name: _mark_replacing(inner, f"{key}.{name}") for name, inner in value.items()}
@@ -262,6 +289,8 @@ def _is_file_name(config_name: str) -> bool:
 
 
 def _path_of(config_name: str, what: str) -> Path:
+    """Return the path of a YAML file or packaged configuration. Raises UsageError if there is no
+    packaged configuration of this name."""
     if _is_file_name(config_name):
         return Path(config_name)
     names = packaged_config_names()

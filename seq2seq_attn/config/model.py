@@ -15,17 +15,17 @@ from seq2seq_attn.config.types import (
 
 
 class EmbeddingConfig(Section):
-    """Pretrained word vectors: text files of a token and `embedding_size` numbers per line
-    (word2vec, GloVe, fastText), read when training starts."""
+    """Pretrained word vectors (word2vec, GloVe, fastText), which are read when training starts.
+    Each line of a file has a token and `embedding_size` numbers."""
 
     source_vectors: FilePath | None = None
     target_vectors: FilePath | None = None
     freeze: bool = False
-    """Embeddings with vectors are not trained, and types without a vector keep their random
-    initialization."""
+    """Whether pretrained embeddings stay fixed. The embedding layer is then not trained, and tokens
+    without a pretrained vector keep their random initialization."""
 
     def files(self) -> dict[Literal["source", "target"], Path]:
-        """The file of each side that has one."""
+        """Return the file of pretrained vectors for each side that has such a file."""
         paths: dict[Literal["source", "target"], Path | None]
         paths = {"source": self.source_vectors, "target": self.target_vectors}
         return {side: path for side, path in paths.items() if path is not None}
@@ -40,10 +40,10 @@ class EncoderConfig(Section):
     cell: str = "gru"
     """A file of `model/cell/`."""
     hidden_size: Size = 256
-    """Width of one direction; values are twice as wide, except in `reversed`."""
+    """Width of the states of one direction. Values are twice as wide, except in `reversed`."""
     num_layers: NumLayers = 1
     options: Options = {}
-    """The encoder's own."""
+    """Options of the encoder variant."""
 
 
 class AttentionConfig(Section):
@@ -54,7 +54,7 @@ class AttentionConfig(Section):
     normalizer: str = "softmax"
     """A file of `model/normalizer/`."""
     options: NestedOptions = {}
-    """The attention's own."""
+    """Options of the attention variant."""
 
 
 class DecoderConfig(Section):
@@ -66,7 +66,7 @@ class DecoderConfig(Section):
     """A file of `model/cell/`."""
     num_layers: NumLayers = 1
     options: Options = {}
-    """The decoder's own."""
+    """Options of the decoder variant."""
 
 
 class OutputConfig(Section):
@@ -75,13 +75,13 @@ class OutputConfig(Section):
     name: str = "softmax"
     """A file of `model/output/`."""
     options: Options = {}
-    """The output's own."""
+    """Options of the output variant."""
 
 
 class DropoutConfig(Section):
-    """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and
-    on its states (in `self_attention`, inside its layers); `readout`: between decoder layers and on
-    the features that the output reads."""
+    """Dropout rates. `embedding` applies to source and target embeddings. `encoder` applies between
+    encoder layers and to the encoder states; in `self_attention`, it applies inside the layers.
+    `readout` applies between decoder layers and to the features that the output reads."""
 
     embedding: DropoutRate = 0.3
     encoder: DropoutRate = 0.3
@@ -93,15 +93,15 @@ class ModelConfig(Section):
 
     embedding_size: Size = 256
     hidden_size: Size | None = 512
-    """Width of the decoder's state. None: that of the encoder's states, which `dot` attention
+    """Width of the decoder state. None means the width of the encoder states, which `dot` attention
     needs."""
     readout_size: Size | None = None
-    """Width of a tanh layer before the output layer (Bahdanau's deep output). None: no such layer,
-    logits are linear in [state; context; embedding], as in the tutorial. In the decoder `luong`:
-    width of the attentional state; None: `hidden_size`."""
+    """Width of a tanh layer before the output layer (Bahdanau's deep output). None means no such
+    layer: logits are linear in [state; context; embedding], as in the tutorial. In the decoder
+    `luong`, it is the width of the attentional state, and None means `hidden_size`."""
     tie_embeddings: Literal["none", "target", "all"] = "none"
-    """`target` shares the target embedding with the output layer, `all` also the source embedding,
-    which needs a joint vocabulary."""
+    """Which layers share their parameters. `target` is for the target embedding and the output
+    layer. `all` adds the source embedding, which needs a joint vocabulary."""
     embedding: EmbeddingConfig = EmbeddingConfig()
     encoder: EncoderConfig = EncoderConfig()
     attention: AttentionConfig = AttentionConfig()

@@ -1,5 +1,5 @@
-"""The settings of a run: names, types, limits and defaults, by section. Defaults are set nowhere
-else."""
+"""The settings of a run by section: names, types, limits and defaults. All defaults are set here
+and in the files of the sections."""
 
 from seq2seq_attn.config.data import DataConfig
 from seq2seq_attn.config.model import ModelConfig
@@ -9,7 +9,7 @@ from seq2seq_attn.config.types import Section, Seed
 
 
 class Config(Section):
-    """Everything that decides a run."""
+    """All settings of a run."""
 
     name: str = "base"
     seed: Seed = 1

@@ -24,16 +24,17 @@ TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
 
 
 class SearchConfig(Section):
-    """Translation. N and X stand for the value. A method ignores the options that it has no use
-    for. Some [search methods](mechanisms.md#search-methods) have more options, as keys of this
-    section."""
+    """Translation. In the descriptions, N and X stand for the value of the option. A search method
+    ignores options that it does not use. Some [search methods](mechanisms.md#search-methods) have
+    more options, as keys of this section."""
 
-    # options of a method are checked by its own model (`search/base.py`); docstrings are the help
-    # of the commands
+    # Extra keys are allowed, because search methods check their additional options themselves
+    # (`search/base.py`).
+    # The docstrings of fields are the help of command-line options.
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
     method: str = "beam"
-    """How to search."""
+    """The search method."""
     beam_size: BeamSize = 5
     """Hypotheses kept per sentence; 1 is greedy."""
     n_best: NumSamples = 1
@@ -67,21 +68,22 @@ class SearchConfig(Section):
     seed: Seed = 1
     """Seed of the samples."""
     scorers: dict[str, Options] = {}
-    """Scorers by name, with their options: each changes what ranks the next tokens."""
+    """Options of scorers by scorer name. A scorer changes the scores that rank the next tokens."""
     batch_size: PositiveInt = 64
     """Sentences or pairs at once; changes speed and memory, not results."""
 
     @property
     def rows_per_sentence(self) -> int:
-        """Rows of a batch that the search makes of a sentence before it starts: above 1 if it draws
-        samples."""
+        """Return the number of rows per sentence in the batch with which the search starts. It is
+        above 1 if the search draws samples."""
         return 1
 
     @property
     def length_ratio(self) -> float:
-        """`max_length_ratio`, or `LEAST_LENGTH_RATIO` if the configuration sets none."""
+        """Return `max_length_ratio`, or `LEAST_LENGTH_RATIO` if `max_length_ratio` is None."""
         return LEAST_LENGTH_RATIO if self.max_length_ratio is None else self.max_length_ratio
 
     def max_length(self, num_source: int) -> int:
-        """The maximum number of target tokens, EOS included, for a source of this length."""
+        """Return the maximum number of target tokens, EOS included, for `num_source` source
+        tokens."""
         return max(1, int(self.length_ratio * num_source) + self.max_length_extra)

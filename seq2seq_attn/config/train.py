@@ -23,10 +23,10 @@ class BatchConfig(Section):
     """Batches."""
 
     size: PositiveInt = 128
-    """Sentence pairs or target tokens of a micro-batch, at most."""
+    """The maximum number of sentence pairs or target tokens in a micro-batch."""
     unit: Literal["sentences", "tokens"] = "sentences"
     accumulate: PositiveInt = 1
-    """Micro-batches whose gradients an update sums."""
+    """The number of micro-batches whose gradients are summed for an update."""
 
 
 class OptimizerConfig(Section):
@@ -37,12 +37,12 @@ class OptimizerConfig(Section):
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)
     eps: PositiveFloat = 1e-8
     weight_decay: NonNegativeFloat = 0.0
-    """Decoupled for `adamw`."""
+    """The weight decay, which is decoupled from the gradient in `adamw`."""
     clip_norm: PositiveFloat | None = 1.0
-    """Gradients with a larger norm are scaled down to it. None: no clipping."""
+    """Gradients with a larger norm are scaled down to this norm. None means no clipping."""
     average_decay: Fraction = 0.0
-    """Decay of an exponential moving average of the weights, which is validated and saved as the
-    best model; 0: off."""
+    """Decay of an exponential moving average of the parameters. If it is not 0, the averaged
+    parameters are validated and saved as the best model."""
 
 
 class ScheduleConfig(Section):
@@ -51,18 +51,19 @@ class ScheduleConfig(Section):
     name: Literal["constant", "inverse_sqrt", "cosine", "trapezoid", "plateau"] = "constant"
     warmup_updates: NonNegativeInt = 0
     final_ratio: Probability = 0.0
-    """`cosine` and `trapezoid` end at this ratio of the rate."""
+    """The ratio of the learning rate at the end of `cosine` and `trapezoid`."""
     cooldown: Probability = 0.2
-    """The share of all updates, the last ones, in which `trapezoid` falls."""
+    """The share of all updates, at the end of training, in which `trapezoid` lowers the rate."""
     factor: PositiveFloat = 0.5
-    """`plateau` multiplies the rate by it."""
+    """The factor by which `plateau` multiplies the learning rate."""
     patience: NonNegativeInt = 2
-    """Validations in a row without a better score that `plateau` tolerates."""
+    """The number of consecutive validations without a better score that `plateau` tolerates."""
 
 
 class TeacherForcingConfig(Section):
-    """The probability that a decoder step sees the reference token, drawn per token. It goes from
-    `start` to `end` in `num_updates` updates (Bengio et al. 2015, section 2.4)."""
+    """The probability that a decoder step sees the reference token. A choice is drawn per token.
+    The probability changes from `start` to `end` in `num_updates` updates (Bengio et al. 2015,
+    section 2.4)."""
 
     schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
     start: Probability = 1.0
@@ -71,25 +72,27 @@ class TeacherForcingConfig(Section):
 
 
 class ValidationConfig(Section):
-    """When to validate, and how the best model is chosen."""
+    """When to validate, and how to choose the best model."""
 
     every_updates: PositiveInt | None = None
-    """None: once per epoch."""
+    """The number of updates between validations. None means one validation per epoch."""
     metric: Literal["bleu", "perplexity", "chrf", "exact", "cer", "wer"] = "bleu"
     """The metric by which the best model is chosen."""
     patience: PositiveInt | None = None
-    """Validations without a better score after which training stops; None: never."""
+    """The number of consecutive validations without a better score after which training stops. None
+    means no early stopping."""
     beam_size: BeamSize = 1
     num_pairs: PositiveInt | None = None
-    """Pairs that are translated; the loss is always taken over all pairs. None: all."""
+    """The number of validation pairs that are translated; None means all pairs. The loss is always
+    computed over all pairs."""
     num_samples: NonNegativeInt = 3
-    """Sample translations in the log and in TensorBoard."""
+    """The number of sample translations in the log and in TensorBoard."""
 
 
 class ObjectiveConfig(Section):
-    """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts
-    from `start` to `end`, given as fractions of all updates. Outside of them, as with a `weight` of
-    0, it is only measured."""
+    """An extra loss, named after a file in `train/objectives/`. It is added to the training loss
+    from `start` to `end`, which are fractions of all updates. Before `start`, after `end`, or with
+    a `weight` of 0, it is only measured. `options` are the options of the objective."""
 
     weight: Weight = 1.0
     start: Probability = 0.0
@@ -99,12 +102,12 @@ class ObjectiveConfig(Section):
 
 class TrainConfig(Section):
     """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever
-    comes first."""
+    is reached first."""
 
     start_from: FilePath | None = None
-    """A run whose best weights are the start, instead of random ones: one that was pretrained on
-    other pairs, or a first stage of training. It has the same model, tokenizers and vocabularies
-    (`data.vocab_from`)."""
+    """A run whose best parameters initialize the model, instead of random parameters. The run was
+    pretrained on other pairs or is a first stage of training. It must have the same model,
+    tokenizers and vocabularies (`data.vocab_from`)."""
     max_epochs: PositiveInt | None = 10
     max_updates: PositiveInt | None = None
     max_minutes: PositiveFloat | None = None
@@ -112,20 +115,20 @@ class TrainConfig(Section):
     checkpoint_every_updates: PositiveInt = 500
     log_every_updates: PositiveInt = 50
     max_bad_updates: PositiveInt = 5
-    """Consecutive updates with a non-finite loss or gradient that are skipped before training gives
-    up."""
+    """The number of consecutive updates with a non-finite loss or gradient that are skipped before
+    training stops with an error."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
     num_threads: NumThreads | None = None
-    """CPU threads; None: as OMP_NUM_THREADS says, else chosen at the start by the size of the model
-    and the load of the machine. A resume keeps the chosen number, because the last bits of sums
-    depend on it."""
+    """The number of CPU threads. None means the value of OMP_NUM_THREADS. Without this variable,
+    the number is chosen at the start by the size of the model and the load of the machine. A
+    resumed run keeps the number, because the last bits of sums depend on it."""
     cuda_graphs: bool = False
-    """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small
-    kernels at once. Not with fp16, objectives, several sources or a source of vectors; of no use
-    where the teacher forcing ratio changes at every update."""
+    """Whether each batch shape is captured as a CUDA graph and replayed on a GPU, which launches
+    many small kernels at once. It cannot be combined with fp16, objectives, several sources or a
+    source of vectors. It has no benefit if the teacher forcing ratio changes at every update."""
     objectives: dict[str, ObjectiveConfig] = {}
-    """Extra losses by name, added to the translation's."""
+    """Extra losses by name, which are added to the translation loss."""
     batch: BatchConfig = BatchConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     schedule: ScheduleConfig = ScheduleConfig()

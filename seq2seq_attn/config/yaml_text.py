@@ -1,4 +1,5 @@
-"""Read YAML safely: no duplicate keys, no Python tags, limited depth and size; and write it."""
+"""Read and write YAML. Reading rejects duplicate keys, Python tags, and texts beyond a maximum
+depth and size."""
 
 import re
 from typing import Any
@@ -7,16 +8,17 @@ import yaml
 
 MAX_DEPTH = 20
 MAX_VALUES = 10_000
-"""per text, with aliases expanded; the longest configuration has a few hundred"""
+"""The maximum number of values in a text, with aliases expanded. The longest configuration has a
+few hundred values."""
 
 
 class _Loader(yaml.SafeLoader):
-    """The plain values of YAML 1.2: `no` is a language code, `1e-3` a number, `1:30` and dates are
-    text, `010` is not octal."""
+    """A loader that reads plain values as in YAML 1.2, rather than YAML 1.1: `no` is text (a
+    language code), `1e-3` is a number, `1:30` and dates are text, and `010` is not octal."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that is another value in YAML 1.1 or 1.2."""
+    """A dumper that quotes text which YAML 1.1 or 1.2 would read as a value of another type."""
 
 
 _FLOAT = re.compile(
@@ -28,7 +30,7 @@ _PATTERNS = {
     "int": (re.compile("[-+]?(0|[1-9][0-9]*)$"), "-+0123456789"),
     "float": (_FLOAT, "-+.0123456789"),
 }
-"""types of plain values, their patterns, and the characters that these begin with"""
+"""For each type of plain values, a pattern and the possible first characters."""
 _KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 _Loader.yaml_implicit_resolvers = {
@@ -41,13 +43,16 @@ _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.012345
 
 
 def dump_yaml(values: object) -> str:
-    """Plain values as YAML, which `parse_yaml` reads back unchanged."""
+    """Return plain values as YAML. `parse_yaml` reads the text back unchanged."""
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def parse_yaml(text: str) -> Any:
-    """The values of a YAML text. Raises yaml.YAMLError: the text is not YAML, or not allowed in a
-    configuration; the message names the line."""
+    """Return the values of a YAML text.
+
+    Raises yaml.YAMLError if the text is not YAML or not allowed in a configuration. The message
+    names the line where it is known.
+    """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -68,8 +73,8 @@ def parse_yaml(text: str) -> Any:
 
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
-    """The number of values under a node. Each use of an alias counts: a few lines of them can
-    expand to billions."""
+    """Return the number of values under a node. Each use of an alias counts its values again,
+    because a few lines with aliases can expand to billions of values."""
     where = f"line {node.start_mark.line + 1}"
     if depth > MAX_DEPTH:
         raise yaml.YAMLError(f"{where}: nested more than {MAX_DEPTH} levels deep")
@@ -88,7 +93,7 @@ def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
-    """Raises YAMLError if a key comes twice."""
+    """Raise YAMLError if a key occurs twice in a mapping."""
     lines: dict[str, int] = {}
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode):
