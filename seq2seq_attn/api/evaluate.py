@@ -104,8 +104,7 @@ def evaluate(
     translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
     translations = []
     for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
-        translated = [translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets]
-        translations.append(translated)
+        translations.append([translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets])
     result = _score(sets, systems, translations, settings, no_attention=no_attention)
 
     def page() -> str:
