@@ -67,11 +67,9 @@ def evaluate(
     precision: str = "auto",
     **search: Any,
 ) -> Report:
-    """Translate test sets and score runs. The arguments are the options of `seq2seq evaluate`.
-
-    `search` holds options of the search, for example `beam_size=1`. `Report.data` of the result
-    holds the scores as plain values. If no output file is named, the report is written into the
-    directory of the first run.
+    """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
+    options of the search, for example `beam_size=1`. `Report.data` holds the scores as plain
+    values. If no output file is named, the report is written to the first run's directory.
 
     >>> evaluate("runs/a").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
 
