@@ -4,9 +4,9 @@
 >>> run = seq2seq_attn.train_model("quickstart", {"seed": 2})      # doctest: +SKIP
 >>> seq2seq_attn.evaluate(run.path).summary                        # doctest: +SKIP
 >>> translator = seq2seq_attn.load()                               # doctest: +SKIP
->>> [translation] = translator.translate(["Der kleine Hund schläft heute."])  # doctest: +SKIP
->>> translation.text  # doctest: +SKIP
-'The small dog is sleeping today.'
+>>> sentence = "Der kleine Hund, den die Frau sieht, schläft heute."  # doctest: +SKIP
+>>> translator.translate([sentence])[0].text  # doctest: +SKIP
+'The small dog that the woman sees is sleeping today.'
 """
 
 from __future__ import annotations

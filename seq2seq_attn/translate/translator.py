@@ -3,9 +3,9 @@
 The Python API, `translate`, `evaluate` and validation in training all use this module.
 
 >>> translator = seq2seq_attn.load()  # the run that finished last           # doctest: +SKIP
->>> [translation] = translator.translate(["Der kleine Hund schläft heute."])  # doctest: +SKIP
->>> translation.text  # doctest: +SKIP
-'The small dog is sleeping today.'
+>>> sentence = "Der kleine Hund, den die Frau sieht, schläft heute."  # doctest: +SKIP
+>>> translator.translate([sentence])[0].text  # doctest: +SKIP
+'The small dog that the woman sees is sleeping today.'
 
 A line with more tokens than the run's `data.max_length` is split into segments, if possible at
 sentence ends. Segments are translated separately, and their translations are joined by spaces, so
