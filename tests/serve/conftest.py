@@ -1,0 +1,37 @@
+import pytest
+
+from seq2seq_attn.serve import load_runs, worker
+from tests.serve.serving import SlowTranslator, make_app, serving
+from tests.toy_run import make_toy_run, toy_config
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A run from German to English, and one back."""
+    folder = tmp_path_factory.mktemp("runs")
+    back = toy_config(tokenizer="spacy", source_language="en", target_language="de")
+    make_toy_run(folder / "de-en", toy_config(tokenizer="spacy"))
+    make_toy_run(folder / "en-de", back, is_reverse=True)
+    return [folder / "de-en", folder / "en-de"]
+
+
+@pytest.fixture(scope="module")
+def app(runs):
+    return make_app(
+        load_runs({("de", "en"): runs[0], ("en", "de"): runs[1]}, [], {"device": "cpu"})
+    )
+
+
+@pytest.fixture(scope="module")
+def client(app):
+    with serving(app) as client:
+        yield client
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """The translator from French to Italian."""
+    translator = SlowTranslator()
+    monkeypatch.setitem(worker.TRANSLATORS, ("fr", "it"), translator)
+    yield translator
+    translator.release.release(99)  # after a failure, its thread would wait

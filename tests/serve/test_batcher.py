@@ -1,0 +1,93 @@
+"""Lines of all requests are translated in batches, and none harms another."""
+
+import asyncio
+import http.client
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.exceptions import HTTPException
+
+from seq2seq_attn.serve import batcher
+from seq2seq_attn.serve.batcher import Batcher
+from tests.serve.serving import PAIR, make_app, serving
+from tests.waiting import wait_for
+
+
+def make_batcher():
+    return Batcher(ThreadPoolExecutor(1), {PAIR: 3})
+
+
+def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_meanwhile(slow):
+    async def ask():
+        batcher = make_batcher()
+        tasks = []
+        for text in ("a", "bbbb", "c", "dd", "eeeee", "fff"):
+            tasks.append(asyncio.create_task(batcher.translate(PAIR, [text])))
+            await asyncio.sleep(0)
+        slow.release.release(3)
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(ask()) == [["A"], ["BBBB"], ["C"], ["DD"], ["EEEEE"], ["FFF"]]
+    assert slow.batches == [["a"], ["bbbb", "eeeee", "fff"], ["c", "dd"]]
+
+
+def test_a_text_that_fails_harms_no_other(slow):
+    slow.release.release(9)
+
+    async def ask():
+        batcher = make_batcher()
+        return await asyncio.gather(
+            *(batcher.translate(PAIR, [text]) for text in ("a", "b", "!", "d")),
+            return_exceptions=True,
+        )
+
+    first, second, failed, last = asyncio.run(ask())
+    assert (first, second, last) == (["A"], ["B"], ["D"])
+    assert isinstance(failed, HTTPException)
+
+
+def test_too_much_that_waits_is_refused(slow, monkeypatch):
+    monkeypatch.setattr(batcher, "MAX_WAITING", 60)
+
+    async def ask():
+        batcher = make_batcher()
+        tasks = [asyncio.create_task(batcher.translate(PAIR, ["a" * 100]))]
+        while not slow.batches:  # until it is being translated
+            await asyncio.sleep(0)
+        tasks += [asyncio.create_task(batcher.translate(PAIR, [text])) for text in ("b", "c")]
+        await asyncio.sleep(0)
+        with pytest.raises(HTTPException, match="429"):
+            await batcher.translate(PAIR, ["d" * 20])
+        slow.release.release(3)
+        assert (await asyncio.gather(*tasks))[1:] == [["B"], ["C"]]
+
+    asyncio.run(ask())
+
+
+def test_an_error_is_answered_and_its_message_is_not_logged(slow, caplog):
+    with serving(make_app({PAIR: 3})) as client:
+        assert (
+            client.ask("POST", "/translate", {"q": "!", "source": "fr", "target": "it"})[0] == 500
+        )
+        assert client.ask("GET", "/health")[0] == 200
+    assert "RuntimeError" in caplog.text
+    assert "Geheim" not in caplog.text
+
+
+def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
+    caplog.set_level(logging.INFO)
+    app = make_app({PAIR: 3})
+    body = json.dumps({"q": "dropped", "source": "fr", "target": "it"})
+    with serving(app) as client, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.translate, q="first", source="fr", target="it")
+        wait_for(lambda: slow.batches)
+        connection = http.client.HTTPConnection("127.0.0.1", client.port)
+        connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+        wait_for(lambda: app.batcher.waiting)
+        connection.close()
+        wait_for(lambda: " 499, " in caplog.text)
+        slow.release.release(2)
+        assert first.result() == "FIRST"
+    assert slow.batches == [["first"]]

@@ -1,0 +1,82 @@
+"""Public clients work unchanged, and each gets the translations of its own texts."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlencode
+
+import deepl
+import pytest
+from libretranslatepy import LibreTranslateAPI
+
+from tests.serve.serving import TEXT, expected, make_app, serving
+from tests.toy_run import SOURCE, TARGET
+
+
+def test_the_client_of_libretranslate_works_unchanged(client, runs):
+    api = LibreTranslateAPI(client.url)
+    assert [api.translate(TEXT, "de", "en")] == expected(runs[0], TEXT)
+    assert [api.translate(TARGET[0], "en", "de")] == expected(runs[1], TARGET[0])
+    assert [(each["code"], each["targets"]) for each in api.languages()] == [
+        ("de", ["en"]),
+        ("en", ["de"]),
+    ]
+    for language, text in (("de", SOURCE[2]), ("en", TARGET[2])):
+        found = api.detect(text)
+        assert found[0]["language"] == language
+        assert sum(each["confidence"] for each in found) == pytest.approx(100)
+
+
+def test_the_client_of_deepl_works_unchanged(client, runs):
+    api = deepl.DeepLClient("any", server_url=client.url)
+    texts = [TEXT, SOURCE[1]]
+    results = api.translate_text(
+        texts, source_lang="DE", target_lang="EN-US", formality="less", context="x"
+    )
+    assert [result.text for result in results] == expected(runs[0], *texts)
+    assert [result.billed_characters for result in results] == [len(text) for text in texts]
+    detected = api.translate_text(TEXT, target_lang="EN-GB")
+    assert (detected.text, detected.detected_source_lang) == (results[0].text, "DE")
+
+
+@pytest.mark.usefixtures("app")
+def test_the_client_of_deepl_sends_its_key():
+    with serving(make_app({("de", "en"): 16}, key="key:fx")) as client:
+        api = deepl.DeepLClient("key:fx", server_url=client.url)
+        assert api.translate_text(TEXT, target_lang="EN-US").text
+
+
+def test_parameters_come_as_json_form_or_query(client, runs):
+    values = {"q": TEXT, "source": "de-AT", "target": "EN"}
+    both = [*values.items(), ("q", SOURCE[1])]
+    form = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+    answers = [
+        client.ask("POST", "/translate", values),
+        client.ask("POST", "/translate", urlencode(values).encode(), form),
+        client.ask("POST", f"/translate?{urlencode(values)}"),
+        client.ask("POST", "/translate", urlencode(both).encode(), form),
+        client.ask("POST", "/translate", {**values, "q": [TEXT, SOURCE[1]], "source": "auto"}),
+    ]
+    first, second = expected(runs[0], TEXT, SOURCE[1])
+    translated = [json.loads(text)["translatedText"] for _, text in answers]
+    assert translated == [first, first, first, [first, second], [first, second]]
+    assert json.loads(answers[-1][1])["detectedLanguage"]["language"] == "de"
+
+
+def test_line_i_translates_line_i(client, runs):
+    first, second = expected(runs[0], TEXT, SOURCE[1])
+    assert client.translate(q=f"{TEXT}\n\n  \r\n{SOURCE[1]}\r") == f"{first}\n\n  \r\n{second}\r"
+    assert client.translate(q=["", SOURCE[1], "\n", TEXT]) == ["", second, "\n", first]
+    assert client.translate(q=[]) == []
+
+
+def test_clients_at_once_get_their_own_translations_in_few_batches(app, client, runs):
+    texts = [f"{a} {b}" for a in SOURCE for b in SOURCE]
+    counts = dict(app.batcher.counts)
+    with ThreadPoolExecutor(len(texts)) as pool:
+        answers = list(pool.map(lambda text: client.translate(q=text), texts))
+    assert answers == expected(runs[0], *texts)
+    more = {name: value - counts.get(name, 0) for name, value in app.batcher.counts.items()}
+    assert more["seq2seq_lines_total"] == len(texts)
+    assert more["seq2seq_batches_total"] < len(texts)
+    line = f"seq2seq_lines_total {app.batcher.counts['seq2seq_lines_total']:g}\n"
+    assert line in client.ask("GET", "/metrics")[1]
