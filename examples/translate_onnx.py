@@ -1,10 +1,10 @@
-"""Translate tokens with a folder that `seq2seq export RUN -o DIR.onnx` wrote. Needs onnxruntime and
-numpy alone.
+"""Translate a line with a folder that `seq2seq export RUN -o DIR.onnx` wrote.
 
-    python examples/translate_onnx.py DIR.onnx "ein Hund rennt ."
+    python examples/translate_onnx.py DIR.onnx "Ein Hund rennt."
 
-Tokens are separated by spaces; for characters and SentencePiece's unigram models, the line is any
-text. The search is greedy.
+The line is tokenized as the run tokenizes: by spaCy's rules (needs spacy), as characters, at spaces
+or by SentencePiece's unigram model. The search is greedy. Words are written with spaces between
+them. Everything but spaCy's rules needs onnxruntime and numpy alone.
 """
 
 import json
@@ -19,13 +19,19 @@ SPACE = "▁"
 
 
 def tokenize(line: str, side: dict[str, Any]) -> list[str]:
-    """The tokens of a line: words, characters, or the most probable subwords of a unigram model
-    (Viterbi)."""
+    """The tokens of a line by the run's tokenizer. For a unigram model these are the most probable
+    subwords (Viterbi)."""
     line = " ".join((line.lower() if side["lowercase"] else line).split())
     if side["tokenizer"] == "characters":
         return list(line.replace(" ", SPACE))
-    if side.get("model") != "unigram":
+    if side["tokenizer"] == "spacy":
+        import spacy
+
+        return [token.text for token in spacy.blank(side["language"])(line)]
+    if side["tokenizer"] != "sentencepiece":
         return line.split()
+    if side["model"] != "unigram":
+        sys.exit(f"{side['model']}: this example reads unigram models of SentencePiece alone")
     text = SPACE + line.replace(" ", SPACE)
     scores = side["subwords"]
     longest = max(map(len, side["subwords"]))

@@ -14,6 +14,7 @@ from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export import onnx as export_module
 from seq2seq_attn.export.onnx import export_onnx
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests.toy_run import make_toy_run, toy_config
 
 LINES = [
@@ -21,6 +22,7 @@ LINES = [
     "Zwei Männer",
     "das Kind schläft",
 ]  # the package splits lines longer than data.max_length
+SIDE = {"tokenizer": "spacy", "language": "de", "lowercase": True}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
 
 
@@ -49,6 +51,15 @@ def test_the_example_translates_as_the_package_does(tmp_path, tokenizer):
     done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == expected
+
+
+def test_the_example_tokenizes_words_by_the_rules_of_the_run():
+    line = "Ein Mann, z.B. Paul, schläft nicht: er liest!"
+    tokenizer = SpacyTokenizer("de", lowercase=True)
+    code = f"from translate_onnx import tokenize; print(tokenize({line!r}, {SIDE!r}))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
+    assert done.stdout.strip() == str(tokenizer.tokenize(line)), done.stderr
 
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
