@@ -22,7 +22,10 @@ project = "seq2seq-attn"
 author = copyright = ""
 release = seq2seq_attn.__version__
 html_title = project
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx_copybutton"]
+copybutton_prompt_text = "$ "
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 root_doc = "README"
 include_patterns = ["*.md", "data/README.md", "docs/**.md", "docs/learn/[0-9]*.py"]
 html_theme = "furo"

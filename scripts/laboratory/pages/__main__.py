@@ -83,6 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         case ["learn"]:
             return site.execute()
         case ["site"]:
+            site.execute()
             return site.build()
     text = " ".join(arguments)
     print(f"scripts/docs {text}: expected nothing, check, learn or site", file=sys.stderr)
