@@ -36,6 +36,7 @@ from seq2seq_attn.metrics.significance import (
     BootstrapSamples,
     Resampling,
     bootstrap,
+    holm,
     mean_difference,
     mean_retention,
     paired_randomization,
@@ -239,18 +240,22 @@ def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list
     The first arm has no tests.
     """
     baseline = arms[0]
+    bootstraps = holm([mean_difference(baseline, arm, resampling) for arm in arms[1:]])
+    randomizations = {}
+    for index, arm in enumerate(arms[1:], 1):
+        if len(baseline.runs) == len(arm.runs) == 1:
+            test = paired_randomization(baseline.runs[0], arm.runs[0], resampling)
+            randomizations[index] = test
+    corrected = dict(zip(randomizations, holm(list(randomizations.values())), strict=True))
     scores = []
-    for arm in arms:
+    for index, arm in enumerate(arms):
         interval = percentile_interval(arm.mean, arm.means_R)
         score = ArmScore(arm.values, interval, is_too_short=baseline.runs[0].is_too_short)
-        if arm is not baseline:
-            randomization = None
-            if len(baseline.runs) == len(arm.runs) == 1:
-                randomization = paired_randomization(baseline.runs[0], arm.runs[0], resampling)
+        if index > 0:
             score = replace(
                 score,
-                bootstrap=mean_difference(baseline, arm, resampling),
-                randomization=randomization,
+                bootstrap=bootstraps[index - 1],
+                randomization=corrected.get(index),
                 retention=mean_retention(baseline, arm),
             )
         scores.append(score)

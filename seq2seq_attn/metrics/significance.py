@@ -1,8 +1,10 @@
 """Confidence intervals of arms and paired tests between arms, by resampling sentence statistics.
 
 An arm is a group of runs that differ only in their seed, or a single run. Its score is the mean of
-its runs' corpus scores. Each resample scores all runs on the same sentence pairs. So an interval
-covers the choice of test sentences, and the spread over seeds is reported beside it.
+its runs' corpus scores. Each resample scores all runs on the same sentence pairs. So the interval
+of a score covers the choice of test sentences, and the spread over seeds is reported beside it. A
+test between two arms covers the seeds too if an arm has several (`seeds.py`); between single runs,
+it says nothing about other seeds.
 
 With one run in each arm, the random draws and the precision equal sacreBLEU's; a test compares
 them. The p-values of the randomization test equal sacreBLEU's as well, except that a trial whose
@@ -19,15 +21,17 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
+from seq2seq_attn.metrics.seeds import seeds_and_sentences
 from seq2seq_attn.metrics.table import METRICS
 
 _ROUNDING = 1e-9  # Sums of the same numbers in another order differ by about 1e-15.
@@ -70,28 +74,36 @@ class PairedTest:
     """The difference in score between a system and the baseline, and its two-sided p-value."""
 
     test: str
-    """`bootstrap` or `randomization`"""
+    """`bootstrap`, `bootstrap and seeds` if an arm has several seeds, or `randomization`"""
     difference: float
     """the system's score minus the baseline's score"""
     p_value: float | None
     """None for fewer than `MIN_PAIRS` sentence pairs, for which p would be far too small"""
     num_samples: int
     seed: int
+    p_corrected: float | None = field(kw_only=True)
+    """p with Holm's correction over all arms that are compared with the baseline (`holm`)"""
 
 
 @dataclass(frozen=True)
 class BootstrapTest(PairedTest):
-    """The paired bootstrap, which also gives the 95 % interval of the difference."""
+    """The paired bootstrap, which also gives the 95 % interval of the difference.
+
+    If an arm has several seeds, p and the interval cover seeds and sentences (`seeds.py`).
+    """
 
     low: float
     high: float
 
     @property
     def is_significant(self) -> bool:
-        """Tell whether p is below `SIGNIFICANT_P` and the interval excludes 0."""
-        if self.p_value is None or self.p_value >= SIGNIFICANT_P:
+        """Tell whether the corrected p is below `SIGNIFICANT_P` and the interval excludes 0."""
+        if self.p_corrected is None or self.p_corrected >= SIGNIFICANT_P:
             return False
         return self.low > 0 or self.high < 0
+
+
+TestT = TypeVar("TestT", bound=PairedTest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,23 +184,53 @@ def mean_difference(
 
     Let d be the difference on the whole corpus. A resample is extreme if its difference lies at
     least |d| away from the mean of all resampled differences. p is (number of extreme resamples +
-    1) / (number of resamples + 1), which is 1 if the arms have equal scores.
+    1) / (number of resamples + 1), which is 1 if the arms have equal scores. If an arm has several
+    seeds, p and the interval are those of `seeds_and_sentences` instead.
     """
     difference = _rounded(arm.mean - baseline.mean)
     differences_R = arm.means_R - baseline.means_R
-    interval = percentile_interval(difference, differences_R)
-    p_value = None
-    if len(arm.runs[0]) >= MIN_PAIRS:
-        p_value = _p_value(differences_R - differences_R.mean(), difference)
+    if len(baseline.runs) == len(arm.runs) == 1:
+        test = "bootstrap"
+        interval = percentile_interval(difference, differences_R)
+        p = _p_value(differences_R - differences_R.mean(), difference)
+    else:
+        test = "bootstrap and seeds"
+        p, half_width = seeds_and_sentences(
+            difference,
+            float(differences_R.var()),
+            [baseline.values, arm.values],
+            [baseline.samples, arm.samples],
+        )
+        interval = Interval(difference, difference - half_width, difference + half_width)
+    p_value = p if len(arm.runs[0]) >= MIN_PAIRS else None
     return BootstrapTest(
-        "bootstrap",
+        test,
         difference,
         p_value,
         len(differences_R),
         resampling.seed,
         interval.low,
         interval.high,
+        p_corrected=p_value,
     )
+
+
+def holm(tests: Sequence[TestT]) -> list[TestT]:
+    """Return the tests of several arms against one baseline with corrected p-values.
+
+    The more arms are compared, the more likely one of them differs by chance. Holm 1979, "A simple
+    sequentially rejective multiple test procedure", keeps the probability of any such finding below
+    the level: with p_1 <= ... <= p_m, the corrected p_k is max_{j <= k} min(1, (m - j + 1) p_j).
+    """
+    order = sorted(range(len(tests)), key=lambda index: tests[index].p_value or 0.0)
+    corrected = list(tests)
+    largest = 0.0
+    for rank, index in enumerate(order):
+        p_value = tests[index].p_value
+        if p_value is not None:
+            largest = max(largest, min(1.0, (len(tests) - rank) * p_value))
+            corrected[index] = replace(tests[index], p_corrected=largest)
+    return corrected
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
@@ -225,7 +267,14 @@ def paired_randomization(
     if num_pairs >= MIN_PAIRS:
         differences_R = _randomized_differences(baseline, system, resampling)
         p_value = _p_value(differences_R, difference)
-    return PairedTest("randomization", difference, p_value, num_trials, resampling.seed)
+    return PairedTest(
+        "randomization",
+        difference,
+        p_value,
+        num_trials,
+        resampling.seed,
+        p_corrected=p_value,
+    )
 
 
 def _randomized_differences(

@@ -36,28 +36,23 @@ class _Slice(NamedTuple):
         return abs(self.difference(arm)) >= VISIBLE
 
     def is_clear(self, arm: int = 1) -> bool:
-        """Tell whether neither the choice of sentences nor the seeds explain the difference.
+        """Tell whether chance does not explain the difference.
 
-        The paired bootstrap must be significant, and the scores of the two arms' seeds must not
-        overlap.
+        The corrected p must be small, and the interval of the difference must exclude 0.
         """
         test = self.scores[arm].bootstrap
-        if test is None or not test.is_significant or not self.is_visible(arm):
-            return False
-        first = self.scores[0].values
-        values = self.scores[arm].values
-        return min(values) > max(first) or max(values) < min(first)
+        return test is not None and test.is_significant and self.is_visible(arm)
 
 
-def clear_note(*, has_seeds: bool) -> str:
-    """Explain to readers of a report when a difference is clear (`_Slice.is_clear`)."""
-    p = f"p < {SIGNIFICANT_P:g}"
-    if not has_seeds:
-        return f"a difference is clear if {p} and its 95 % interval excludes 0"
-    return (
-        f"a difference is clear if {p}, its 95 % interval excludes 0, and the scores of the seeds "
-        "do not overlap"
-    )
+def clear_note(scores: SetScores) -> str:
+    """Explain to readers of a report when a difference is clear, and what the test covers."""
+    note = f"a difference is clear if p < {SIGNIFICANT_P:g} and its 95 % interval excludes 0"
+    num_compared = len(scores.arms) - 1
+    if num_compared > 1:
+        note += f"; p has Holm's correction for {num_compared} comparisons"
+    if scores.is_grouped:
+        return f"{note}; p covers seeds and sentences"
+    return f"{note}; p covers the choice of sentences, not the seeds, as there is one run of each"
 
 
 def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:

@@ -40,6 +40,7 @@ COLUMNS = (
     "high",
     "difference",
     "p_value",
+    "p_corrected",
     "kept",
     "kept_low",
     "kept_high",
@@ -199,6 +200,7 @@ def _score_cells(score: ArmScore) -> dict[str, float | None]:
     if score.bootstrap is not None:
         cells["difference"] = score.bootstrap.difference
         cells["p_value"] = score.bootstrap.p_value
+        cells["p_corrected"] = score.bootstrap.p_corrected
     if score.retention is not None:
         kept = score.retention
         cells |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}

@@ -34,7 +34,7 @@ FORMAT_VERSION = 1
 """version of the format of report.json"""
 SEEDS_NOTE = (
     "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; "
-    "intervals and p: of the means, over sentences"
+    "intervals of scores and of kept: of the means, over sentences"
 )
 _SUMMARY_WIDTH = 100
 
@@ -136,7 +136,7 @@ class Report:
                 f"difference, p, kept: against {first.arms[0].name}; kept = share of its score"
             )
         if len(first.arms) > 1:
-            notes.append(clear_note(has_seeds=first.is_grouped))
+            notes.append(clear_note(first))
         if any(scores.has_thin_bucket for scores in drawn):
             notes.append(THIN_NOTE)
         notes.append(f"{METRICS[metric].title}: {first.signatures[metric]}")
@@ -220,7 +220,7 @@ class Report:
             lines.append(
                 f"difference, p, kept: against {first.arms[0].name}, by paired "
                 "bootstrap (the JSON has approximate randomization too, run by run); kept = share "
-                "of its score; " + clear_note(has_seeds=first.is_grouped)
+                "of its score; " + clear_note(first)
             )
         if first.is_grouped:
             lines.append(SEEDS_NOTE)

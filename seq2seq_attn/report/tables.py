@@ -176,12 +176,15 @@ def _score_cells(scores: Sequence[ArmScore]) -> list[str]:
 
 
 def _comparison_cells(score: ArmScore) -> list[str]:
-    """Return the difference to the first arm, and p, or `-` if there are too few sentence pairs."""
+    """Return the difference to the first arm, and the corrected p.
+
+    With too few sentence pairs, p is `-`.
+    """
     assert score.bootstrap is not None  # Only the first arm has no comparison.
     difference = f"{score.bootstrap.difference:+.1f}"
     if difference in ("+0.0", "-0.0"):
         difference = "0.0"
-    p_value = score.bootstrap.p_value
+    p_value = score.bootstrap.p_corrected
     if p_value is None:
         return [difference, "-"]
     return [difference, "<0.001" if p_value < 0.001 else f"{p_value:.3f}"]

@@ -12,8 +12,10 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.significance import (
     BootstrapTest,
     Interval,
+    PairedTest,
     Resampling,
     bootstrap,
+    holm,
     mean_difference,
     mean_retention,
     paired_randomization,
@@ -97,11 +99,37 @@ def test_several_seeds_are_compared_by_their_means():
     assert (ratio.value, ratio.low, ratio.high) == pytest.approx(expected, abs=1e-9)
     test = mean_difference(*pooled)
     differences = np.sort(second_R - first_R)
-    expected = (second - first, differences[2], differences[97])
-    assert (test.difference, test.low, test.high) == pytest.approx(expected, abs=1e-9)
-    centred = np.abs(differences - differences.mean())
-    num_as_large = np.sum(centred >= abs(test.difference))
-    assert test.p_value == pytest.approx((num_as_large + 1) / 101, abs=1e-9)
+    assert test.difference == pytest.approx(second - first, abs=1e-9)
+    assert (test.low + test.high) / 2 == pytest.approx(test.difference)
+    assert test.high - test.low > differences[97] - differences[2]  # the seeds add to it
+
+
+def test_seeds_that_spread_explain_what_sentences_do_not():
+    """Two of three runs of each arm are alike; the third decides its mean."""
+    good, bad = statistics_of("bleu", BASELINE, SYSTEM)
+    by_sentences = paired_bootstrap(bad, good)
+    assert by_sentences.p_value < 0.05
+    test = mean_difference(*arms([good, bad, bad], [good, good, bad]))
+    assert test.difference == pytest.approx(by_sentences.difference / 3)
+    assert test.p_value > 0.3
+    assert not test.is_significant
+
+
+@pytest.mark.parametrize(
+    ("p_values", "corrected"),
+    [
+        ([0.03], [0.03]),
+        ([0.03, 0.04], [0.06, 0.06]),
+        ([0.04, 0.01, 0.03], [0.06, 0.03, 0.06]),
+        ([0.5, 0.9, 0.6], [1.0, 1.0, 1.0]),
+        ([None, None], [None, None]),
+        ([], []),
+    ],
+)
+def test_holm(p_values, corrected):
+    tests = [PairedTest("bootstrap", 1.0, p, 1000, 1, p_corrected=p) for p in p_values]
+    assert [test.p_corrected for test in holm(tests)] == pytest.approx(corrected)
+    assert [test.p_value for test in holm(tests)] == p_values
 
 
 def test_one_line_of_many_is_not_significant():
@@ -124,8 +152,8 @@ def test_one_line_of_many_is_not_significant():
         (None, 0.1, 2.0, False),
     ],
 )
-def test_significance_needs_p_and_the_interval(p_value, low, high, is_significant):
-    test = BootstrapTest("bootstrap", 1.0, p_value, 1000, 1, low, high)
+def test_significance_needs_the_corrected_p_and_the_interval(p_value, low, high, is_significant):
+    test = BootstrapTest("bootstrap", 1.0, 0.001, 1000, 1, low, high, p_corrected=p_value)
     assert test.is_significant == is_significant
 
 

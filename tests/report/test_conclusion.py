@@ -22,7 +22,7 @@ def arm_score(values, baseline=None, *, p=0.001, width=2.0):
     if baseline is not None:
         difference = mean - baseline
         ends = (difference - 0.01, difference + 0.01) if difference else (-1.0, 1.0)
-        test = BootstrapTest("bootstrap", difference, p, 1000, 1, *ends)
+        test = BootstrapTest("bootstrap", difference, p, 1000, 1, *ends, p_corrected=p)
     return ArmScore(values, Interval(mean, mean - width, mean + width), test)
 
 
@@ -172,21 +172,13 @@ def test_few_pairs_have_no_verdict(values):
     assert not re.search("clear|differ|best", text)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_clear"),
-    [
-        ([35.0, 36.0], [28.0, 29.0, 30.0], True),
-        ([35.0, 36.0], [28.0, 29.0, 36.0], False),
-        ([35.0, 36.0], [30.0], True),
-        ([29.0, 42.0], [30.0], False),  # inside the range of the others
-        ([35.5], [28.0, 29.0, 36.0], False),
-    ],
-)
-def test_arms_differ_only_if_their_seeds_do(first, second, is_clear):
-    runs = range(len(first) + len(second))
-    arms = [Arm("x", runs[: len(first)], ()), Arm("y", runs[len(first) :], ())]
-    bleu = [arm_score(first, width=1), arm_score(second, 35.5, width=1)]
+@pytest.mark.parametrize(("p_corrected", "is_clear"), [(0.04, True), (0.06, False)])
+def test_a_clear_difference_of_arms_needs_the_corrected_p(p_corrected, is_clear):
+    second = arm_score([28.0, 29.0, 30.0], 35.5, width=1)
+    test = replace(second.bootstrap, p_value=0.001, p_corrected=p_corrected)
+    bleu = [arm_score([35.0, 36.0], width=1), replace(second, bootstrap=test)]
     whole = BucketScores(Bucket(0, None, np.arange(1000)), {"bleu": bleu}, {})
-    text = conclude(SetScores("test", [*map(str, runs)], arms, whole, [], {}, {}))
+    arms = [Arm("x", (0, 1), ()), Arm("y", (2, 3, 4), ())]
+    text = conclude(SetScores("test", list("abcde"), arms, whole, [], {}, {}))
     assert text.startswith("On all" if is_clear else "No clear difference: on all")
     assert "x scores 35.5 BLEU [34.5, 36.5], y " in text

@@ -1,6 +1,7 @@
 """Scores of a set, of runs and of arms: what is compared, and the values for JSON."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -23,11 +24,20 @@ def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
         assert none.interval.value == pytest.approx(sum(values[2:5]) / 3, abs=1e-9)
         assert list(none.values) == values[2:5]
         assert none.retention == mean_retention(*arms)
-        assert none.bootstrap == mean_difference(*arms)
+        test = mean_difference(*arms)
+        assert replace(none.bootstrap, p_corrected=test.p_value) == test
         assert none.randomization is None  # of several runs, which sentences would be swapped?
         assert additive.bootstrap is None
         assert (len(initial.values), initial.deviation) == (1, None)
         assert [score.interval.value for score in cell.run_scores["bleu"]] == values
+
+
+def test_p_is_corrected_for_the_number_of_arms_and_of_runs(grouped):
+    for scores in (grouped.whole.scores["bleu"], grouped.whole.run_scores["bleu"]):
+        tests = [score.bootstrap for score in scores[1:]]
+        smallest = min(tests, key=lambda test: test.p_value)
+        assert smallest.p_corrected == pytest.approx(min(1, len(tests) * smallest.p_value))
+        assert all(test.p_corrected >= test.p_value for test in tests)
 
 
 def test_ungrouped_has_each_run_as_an_arm(grouped):

@@ -18,7 +18,7 @@ const columnLabels = (view) => view.names.map((name, i) => styleLabel(view.style
 const deviation = (one, digits) => (one.num_seeds > 1 ? ` ± ${fixed(one.standard_deviation, digits)}` : '');
 const seedsOf = (one) => (one.num_seeds > 1 ? `${one.num_seeds} seeds, ${fixed(one.min)} to ${fixed(one.max)}` : 'one seed');
 
-const pOf = ({ p_value: p }) => (p === null ? '' : `, p ${pValue(p)}`);
+const pOf = ({ p_corrected: p }) => (p === null ? '' : `, p ${pValue(p)}`);
 function headline(view) {
   const [measure] = shownSet().measures;
   const names = columnLabels(view);
@@ -59,8 +59,8 @@ function seedsTable(view) {
 // Columns of a comparison with the first: title, the value that has to be there, how it is shown.
 const COMPARISON = [
   ['Difference', 'paired_bootstrap', ({ difference }) => el('strong', {}, signed(difference))],
-  ['p, bootstrap', 'paired_bootstrap', ({ p_value }) => pValue(p_value)],
-  ['p, randomization', 'paired_randomization', ({ p_value }) => pValue(p_value)],
+  ['p, bootstrap', 'paired_bootstrap', ({ p_corrected }) => pValue(p_corrected)],
+  ['p, randomization', 'paired_randomization', ({ p_corrected }) => pValue(p_corrected)],
   ['Share kept', 'retention', (kept) => [el('strong', {}, fixed(kept.value, 2)), quietInterval(kept, 2)]],
 ];
 const comparisonsOf = (view) =>
@@ -85,9 +85,14 @@ const translationNotes = () =>
   ]);
 
 const armNote = () => el('p', { class: 'note' }, 'An arm is its runs together: they differ in the seed alone. ± and deviation: standard deviation ' +
-  'over seeds. Intervals and p are of the mean, over sentences.');
+  'over seeds. Intervals are of the mean, over sentences; p covers seeds and sentences.');
 // Each run of the arms, folded away.
 const perRun = (...content) => el('details', {}, el('summary', {}, `Each of the ${data.runs.length} runs by itself`), content);
+
+// What p takes into account: seeds, where an arm has several; the number of comparisons, where there are several.
+const coverage = ({ kind, names }) =>
+  (kind === 'Arm' ? 'it covers seeds and sentences; ' : 'it covers the choice of sentences, not the seeds; ') +
+  (names.length > 2 ? `it has Holm's correction for ${names.length - 1} comparisons; ` : '');
 
 function comparison(view) {
   if (view.names.length < 2) return [];
@@ -95,7 +100,8 @@ function comparison(view) {
     el('h3', {}, 'Against ', words(view.names[0])),
     significanceTable(view),
     el('p', { class: 'note' }, 'p: how often chance alone makes a difference as large, by paired bootstrap and, between two runs, by approximate ' +
-      `randomization; of fewer than 50 sentence pairs there is none. Share kept: the score as a share of that of ${view.names[0]}, with its paired 95 % interval.`),
+      `randomization; ${coverage(view)}of fewer than 50 sentence pairs there is none. Share kept: the score as a share of that of ${view.names[0]}, ` +
+      'with its paired 95 % interval over sentences.'),
   ];
 }
 

@@ -20,10 +20,10 @@ test('packed weights: bytes as they are, a zero and a count for zeros', () => {
 
 const run = (name, score, other = {}) => ({ run: name, score, low: score - 1, high: score + 1, ...other });
 const compared = (difference) => ({
-  paired_bootstrap: { difference, p_value: 0.012 },
+  paired_bootstrap: { difference, p_corrected: 0.012 },
   retention: { value: 0.9, low: 0.85, high: 0.95 },
 });
-const randomized = { paired_randomization: { p_value: 0.034 } };
+const randomized = { paired_randomization: { p_corrected: 0.034 } };
 
 function pageOf(measure, groups) {
   const bucket = { label: 'up to 8', lower: 0, upper: 9, num_pairs: 40, is_thin: true, measures: [measure] };
@@ -59,7 +59,7 @@ test('two runs are compared, with both tests', () => {
 });
 
 test('few sentence pairs have a difference and no p', () => {
-  const page = load(NAMES, pageOf({ name: 'bleu', runs: [run('a', 30), run('b', 27, { paired_bootstrap: { difference: -3, p_value: null } })] }));
+  const page = load(NAMES, pageOf({ name: 'bleu', runs: [run('a', 30), run('b', 27, { paired_bootstrap: { difference: -3, p_corrected: null } })] }));
   assert.deepEqual(cells(page.significanceTable(page.byArm())).at(-1), ['BLEU', 'b', '−3.0', '–']);
   assert.match(page.headline(page.byArm()).text, /−3.0 against a$/);
 });
@@ -95,7 +95,7 @@ test('bars in charts reach from the worst to the best seed, in the unit of the l
 });
 
 test('a measure that keeps no share, such as an error rate, has no chart of shares', () => {
-  const error = (name, score) => run(name, score, { paired_bootstrap: { difference: 2, p_value: 0.012 }, retention: null });
+  const error = (name, score) => run(name, score, { paired_bootstrap: { difference: 2, p_corrected: 0.012 }, retention: null });
   const plots = (measure) => {
     const page = load(NAMES, pageOf(measure));
     page.chosen.measure = measure.name;
