@@ -39,6 +39,7 @@ class GatedPair(Attention):
         super().__init__(first.context_size)
         self.first = first
         self.second = second
+        self.is_distribution = first.is_distribution and second.is_distribution
         self.gate = nn.Linear(query_size + 2 * self.context_size, 1)
 
     def init_parameters(self) -> None:

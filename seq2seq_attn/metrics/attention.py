@@ -39,6 +39,8 @@ SHIFTS = (-1, 0, 1)
 """target positions by which attention is shifted before it is compared with gold links"""
 DROPPED_BELOW = 0.2
 """a source word with less attention than this from all target words together counts as dropped"""
+_ROUNDING = 1e-3
+"""difference of a sum of weights from 1 that is rounding"""
 REPEATED_ABOVE = 2.0
 """a source word with more attention than this from all target words together counts as repeated"""
 
@@ -67,7 +69,7 @@ class AttentionScore:
     """
 
     entropy: float | None
-    """nats per target token, EOS included"""
+    """nats per target token, EOS included; mass outside the source counts as one more position"""
     dropped: float | None
     """share of the source words that get less attention than `DROPPED_BELOW`"""
     repeated: float | None
@@ -137,6 +139,13 @@ def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
     return AttentionStatistics(overlap_N4, attention_N5, gold)
 
 
+def to_shares(weights_TS: Weights) -> npt.NDArray[np.float64]:
+    """Divide each row whose sum is above 1, as of weights that are not normalized, by its sum."""
+    weights_TS = weights_TS.astype(np.float64)
+    sums_T1 = weights_TS.sum(axis=1, keepdims=True)
+    return weights_TS / np.where(sums_T1 > 1.0 + _ROUNDING, sums_T1, 1.0)
+
+
 def attention_counts(
     weights_TS: Weights, word_weights_TS: Weights
 ) -> tuple[float, int, int, int, int]:
@@ -150,12 +159,14 @@ def attention_counts(
         The sum of the entropies in nats, the number of target tokens, and the numbers of dropped,
         repeated and all source words.
     """
-    weights_TS = weights_TS.astype(np.float64)
+    weights_TS = to_shares(weights_TS)
     entropies_T = -np.sum(weights_TS * np.log(np.where(weights_TS > 0, weights_TS, 1.0)), axis=1)
-    received_S = word_weights_TS.astype(np.float64).sum(axis=0)
+    outside_T = 1.0 - weights_TS.sum(axis=1)
+    outside_T = outside_T[outside_T > _ROUNDING]
+    received_S = to_shares(word_weights_TS).sum(axis=0)
     num_dropped = int(np.sum(received_S < DROPPED_BELOW))
     num_repeated = int(np.sum(received_S > REPEATED_ABOVE))
-    entropy = float(entropies_T.sum())
+    entropy = float(entropies_T.sum() - np.sum(outside_T * np.log(outside_T)))
     return entropy, len(weights_TS), num_dropped, num_repeated, len(received_S)
 
 

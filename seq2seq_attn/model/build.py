@@ -48,7 +48,7 @@ def build_model(
         UsageError: a variant is unknown, or sizes do not fit together.
     """
     encoder = _build_encoder(config, num_source_ids, vector_sizes)
-    decoder = _build_decoder(config, encoder.memory_size)
+    decoder = _build_decoder(config, encoder)
     output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
     embedding = Embedding(num_target_ids, config.embedding_size, dropout=config.dropout.embedding)
     model = Seq2Seq(encoder, embedding, decoder, output)
@@ -86,25 +86,33 @@ def _build_encoder(
         if size:
             embedding = VectorEmbedding(size, embedding_size, dropout=dropout)
         encoders.append(build_encoder(embedding=embedding))
-    return encoders[0] if len(encoders) == 1 else SeveralSources(encoders)
+    if len(encoders) == 1:
+        return encoders[0]
+    if not encoders[0].keeps_positions:
+        raise UsageError(
+            f"model.encoder.name={settings.name!r}: has positions of its own, which works with one "
+            "source; choose another encoder, such as bigru"
+        )
+    return SeveralSources(encoders)
 
 
-def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
+def _build_decoder(config: ModelConfig, encoder: Encoder) -> Decoder:
     """Build the decoder, which builds its cells and its attention."""
     build_attention = partial(
         build_variant,
         "attention",
         config.attention.name,
         config.attention.options,
-        memory_size=memory_size,
+        refusals=_find_encoder_refusals(config, encoder),
+        memory_size=encoder.memory_size,
         normalizer=find_build("normalizer", config.attention.normalizer, function="weights"),
     )
     settings = DecoderSettings(
         build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
         build_attention=build_attention,
         embedding_size=config.embedding_size,
-        hidden_size=config.hidden_size or memory_size,
-        memory_size=memory_size,
+        hidden_size=config.hidden_size or encoder.memory_size,
+        memory_size=encoder.memory_size,
         readout_size=config.readout_size,
         num_layers=config.decoder.num_layers,
         dropout=config.dropout.readout,
@@ -146,7 +154,6 @@ def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> di
     requirement."""
     attention = decoder.attention
     attention_name = f"model.attention.name={config.attention.name!r}"
-    encoder_name = f"model.encoder.name={config.encoder.name!r}"
     decoder_name = f"model.decoder.name={config.decoder.name!r}"
     instead = "choose another attention, such as additive"
     requirements = {
@@ -154,6 +161,11 @@ def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> di
             attention.is_positional,
             f"reads attention weights over source positions, and {attention_name} has none; "
             f"{instead}",
+        ),
+        "distribution": (
+            attention.is_distribution,
+            f"takes attention weights for probabilities, and those of {attention_name} need not "
+            f"sum to 1; {instead}",
         ),
         "soft_weights": (
             not attention.is_one_hot,
@@ -175,17 +187,29 @@ def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> di
             "reads which source positions the attention has drawn: set model.attention.name=hard "
             "and model.attention.options.estimator=reinforce",
         ),
-        "source_embedding": (
-            encoder.token_embedding is not None,
-            f"reads the embeddings of source tokens, and {encoder_name} has none, or reads a "
-            "source of vectors; add -c output/softmax",
-        ),
         "read_out": (
             decoder.read_out is not None,
             f"reads out each source value, and {decoder_name} has no `read_out`",
         ),
     }
-    return {name: reason for name, (is_met, reason) in requirements.items() if not is_met}
+    refusals = {name: reason for name, (is_met, reason) in requirements.items() if not is_met}
+    return refusals | _find_encoder_refusals(config, encoder)
+
+
+def _find_encoder_refusals(config: ModelConfig, encoder: Encoder) -> dict[str, str]:
+    encoder_name = f"model.encoder.name={config.encoder.name!r}"
+    refusals = {}
+    if not encoder.keeps_positions:
+        refusals["token_values"] = (
+            f"needs a value for each source token, and {encoder_name} has positions of its own; "
+            "choose another encoder, such as bigru"
+        )
+    if encoder.token_embedding is None:
+        refusals["source_embedding"] = (
+            f"reads the embeddings of source tokens, and {encoder_name} has none, or reads a "
+            "source of vectors; add -c output/softmax"
+        )
+    return refusals
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:

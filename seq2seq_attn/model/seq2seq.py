@@ -52,14 +52,22 @@ class Seq2Seq(nn.Module):
         memory, state = self.decoder.prepare(encoded, source)
         if self.output.needs_history:
             state = Recorded(state, None)
-        return memory._replace(output=self.output.prepare(encoded, source)), state
+        memory = memory._replace(output=self.output.prepare(encoded, source))
+        if self.has_attention:
+            memory = memory._replace(spread_BPS=encoded.spread_BPS)
+        return memory, state
 
     def step(self, prev_ids_R: Tensor, state: Any, memory: Memory) -> StepOutput:
         """Run one decoder step, which reads the previous tokens (BOS at the first step)."""
         read_ids_R = self.replace_copied(prev_ids_R)
+        decoder_state = state.decoder if isinstance(state, Recorded) else state
+        step = self.decoder.step(self.embedding(read_ids_R), decoder_state, memory)
+        if memory.spread_BPS is not None:
+            weights_B1P = step.weights_BS.unsqueeze(1)
+            spread_BPS = memory.spread_BPS.to(weights_B1P.dtype)
+            step = step._replace(weights_BS=torch.bmm(weights_B1P, spread_BPS).squeeze(1))
         if not isinstance(state, Recorded):
-            return self.decoder.step(self.embedding(read_ids_R), state, memory)
-        step = self.decoder.step(self.embedding(read_ids_R), state.decoder, memory)
+            return step
         history = History(read_ids_R.unsqueeze(1), step.hidden_BH.unsqueeze(1))
         if state.history is not None:
             ids_BK = torch.cat([state.history.ids_BK, history.ids_BK], dim=1)
@@ -76,6 +84,11 @@ class Seq2Seq(nn.Module):
     def has_attention(self) -> bool:
         """Whether the model has attention over source positions (`Attention.is_positional`)."""
         return self.decoder.attention.is_positional
+
+    @property
+    def keeps_positions(self) -> bool:
+        """Whether the encoder has a value for each source token (`Encoder.keeps_positions`)."""
+        return self.encoder.keeps_positions
 
 
 def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> DecoderOutputs:

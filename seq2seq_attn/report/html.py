@@ -150,7 +150,8 @@ def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
     """Return attention maps as plain values for the page.
 
     A map has the index of its source tokens and of its target tokens in `token_lists`, its weights
-    in base 64, and the positions of unknown source tokens. New tokens are added to `token_lists`.
+    in base 64, the positions of unknown source tokens, and its scale if that is not 1. New tokens
+    are added to `token_lists`.
     """
     values: list[list[Any] | None] = []
     for packed in maps:
@@ -160,7 +161,10 @@ def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
         source = token_lists.setdefault(packed.source_tokens, len(token_lists))
         target = token_lists.setdefault(packed.target_tokens, len(token_lists))
         weights = base64.b64encode(packed.packed).decode("ascii")
-        values.append([source, target, weights, list(packed.unknown)])
+        value: list[Any] = [source, target, weights, list(packed.unknown)]
+        if packed.scale > 1.0:
+            value.append(packed.scale)
+        values.append(value)
     return values
 
 

@@ -144,7 +144,8 @@ class Hypothesis:
     """whether the length limit cut this hypothesis, or another hypothesis with a higher score"""
     weights_TS: npt.NDArray[np.float32] | None
     """attention weights of each step over the sentence's source positions, with EOS and without
-    padding; rows sum to 1. A finished hypothesis has a row for EOS: T = len(ids) + 1"""
+    padding; rows sum to 1 if the attention is a distribution. A finished hypothesis has a row for
+    EOS: T = len(ids) + 1"""
 
 
 class SearchSource(NamedTuple):

@@ -105,15 +105,18 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         models: Sequence[StepModel[Any]],
         *,
         has_attention: bool = True,
+        keeps_positions: bool = True,
         copies_source: bool = False,
     ) -> None:
         """
         Args:
             has_attention: whether at least one of the models has attention over source positions.
+            keeps_positions: whether all encoders have a value for each source token.
             copies_source: whether the outputs of the models copy source tokens (see `Output`).
         """
         self._models = list(models)
         self.has_attention = has_attention
+        self.keeps_positions = keeps_positions
         self.copies_source = copies_source
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:

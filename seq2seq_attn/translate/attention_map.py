@@ -26,7 +26,8 @@ MAP_NOTE = (
 MAX_CELLS = 10_000
 """maximum number of cells in a notebook's table; larger tables make a notebook slow"""
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
-"""colors of weights 0 and 1 in all attention maps; colors in between are interpolated linearly"""
+"""colors of weights 0 and 1 in all attention maps; colors in between are interpolated linearly. If
+weights are not normalized, the largest weight of a map has the color of 1"""
 _CELL = 18
 """side of a weight's square in a picture, in pixels"""
 _GAP = 4
@@ -34,7 +35,7 @@ _GAP = 4
 _MAX_LABEL = 160
 """maximum width of a label in a picture, in pixels"""
 LEVELS = 255
-"""a packed level n stands for the weight n / 255"""
+"""a packed level n stands for the share n / 255 of the map's scale"""
 UNKNOWN_COLOR = "#b04020"
 _UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 _UPRIGHT = (
@@ -62,9 +63,21 @@ class AttentionMap:
     target_tokens: list[str]
     """target tokens; `<eos>` is last if the translation ended with EOS"""
     weights_TS: npt.NDArray[np.floating[Any]]
-    """[target tokens, source tokens]: the attention weights of each target token; rows sum to 1"""
+    """[target tokens, source tokens]: the attention weights of each target token; rows sum to 1,
+    unless the attention is no distribution over the source"""
     unknown: tuple[int, ...] = ()
     """positions of source tokens outside the vocabulary"""
+
+    @property
+    def scale(self) -> float:
+        """The weight that has the darkest color: 1, or the largest weight if it is above 1."""
+        largest = float(np.nan_to_num(self.weights_TS, posinf=0.0).max(initial=0.0))
+        return largest if largest > 1.001 else 1.0
+
+    @property
+    def shares_TS(self) -> npt.NDArray[np.floating[Any]]:
+        """The weights divided by `scale`, from 0 to 1. A weight of NaN counts as 0."""
+        return np.asarray(np.clip(np.nan_to_num(self.weights_TS) / self.scale, 0.0, 1.0))
 
     def __repr__(self) -> str:
         num_target, num_source = self.weights_TS.shape
@@ -85,22 +98,21 @@ class AttentionMap:
             style = _UPRIGHT + (_UNKNOWN if position in self.unknown else "")
             head += f'<th style="{style}">{html.escape(token)}</th>'
         rows = ""
-        for token, row_S in zip(self.target_tokens, self.weights_TS, strict=True):
+        for token, shares_S in zip(self.target_tokens, self.shares_TS, strict=True):
             rows += f'<tr><th style="{_LABEL}">{html.escape(token)}</th>'
-            weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0).tolist()
-            for weight, color in zip(weights_S, map_colors(row_S).tolist(), strict=True):
+            for share, color in zip(shares_S.tolist(), map_colors(shares_S).tolist(), strict=True):
                 background = "background:rgb({},{},{})".format(*color)
-                rows += f'<td title="{weight:.2f}" style="{background};{_SQUARE}"></td>'
+                title = f"{share * self.scale:.2f}"
+                rows += f'<td title="{title}" style="{background};{_SQUARE}"></td>'
             rows += "</tr>"
         table = '<table style="border-collapse:collapse;font-size:small">'
         return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
 
 
-def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
-    """Return the RGB color of each weight, [..., 3]. A weight of NaN counts as 0."""
+def map_colors(shares: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
+    """Return the RGB color of each share of the scale, [..., 3]."""
     low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
-    shares = np.clip(np.nan_to_num(weights), 0.0, 1.0)[..., None]
-    colors: npt.NDArray[np.uint8] = np.rint(low + shares * (high - low)).astype(np.uint8)
+    colors: npt.NDArray[np.uint8] = np.rint(low + shares[..., None] * (high - low)).astype(np.uint8)
     return colors
 
 
@@ -111,7 +123,7 @@ def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:
     """
     rows = _labels(attention.target_tokens, align_right=True)
     columns = np.rot90(_labels(attention.source_tokens))
-    cells = map_colors(attention.weights_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    cells = map_colors(attention.shares_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
     corner = np.full((len(columns), rows.shape[1], 3), 255, dtype=np.uint8)
     return np.block([[[corner], [columns]], [[rows], [cells]]])
 
@@ -134,7 +146,8 @@ def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[
 
 @dataclass(frozen=True)
 class PackedMap:
-    """An attention map with weights rounded to 255 levels, stored row by row in bytes.
+    """An attention map whose weights, as shares of `scale`, are rounded to 255 levels and stored
+    row by row in bytes.
 
     A level from 1 to 255 takes one byte. A run of n zeros takes the two bytes 0 and n.
     """
@@ -144,9 +157,10 @@ class PackedMap:
     packed: bytes
     unknown: tuple[int, ...] = ()
     """positions of source tokens outside the vocabulary"""
+    scale: float = 1.0
 
     def levels_TS(self) -> npt.NDArray[np.uint8]:
-        """Return the weights as levels: multiplied by 255 and rounded."""
+        """Return the weights as levels: divided by `scale`, multiplied by 255 and rounded."""
         levels: list[int] = []
         packed = iter(self.packed)
         for level in packed:
@@ -165,13 +179,13 @@ class PackedMap:
 
 
 def pack_map(attention: AttentionMap) -> PackedMap:
-    """Round the weights to multiples of 1/255 and pack them."""
-    weights_TS = np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0)
+    """Round the weights to multiples of `scale` / 255 and pack them."""
     return PackedMap(
         tuple(attention.source_tokens),
         tuple(attention.target_tokens),
-        _pack(np.rint(weights_TS * LEVELS).astype(np.uint8)),
+        _pack(np.rint(attention.shares_TS * LEVELS).astype(np.uint8)),
         attention.unknown,
+        attention.scale,
     )
 
 

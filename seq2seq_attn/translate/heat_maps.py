@@ -1,6 +1,7 @@
 """Heat maps of attention: a figure with a grid of attention maps, one for each sentence.
 
-All maps have cells of the same size and the same color scale from 0 to 1. Each map is first drawn
+All maps have cells of the same size and the same color scale, from 0 to 1 or to the largest weight
+above 1. Each map is first drawn
 in a corner of the figure and measured with its labels. Then the maps are arranged in columns.
 
 Shapes: N maps (in `_extent` and `_starts`, columns or rows of the grid).
@@ -52,10 +53,11 @@ def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -
     if not maps:
         raise ValueError("no attention to draw")
     figure = new_figure(10.0, 10.0)
+    scale = max(attention.scale for attention in maps)
     all_axes = []
     for number, attention in enumerate(maps):
         title = titles[number] if number < len(titles) else ""
-        all_axes.append(_draw(figure, attention, title))
+        all_axes.append(_draw(figure, attention, title, scale))
     with any_script(figure):
         boxes_N4 = np.array([_measure(figure, axes) for axes in all_axes])
     grids = [_grid(boxes_N4, num_columns) for num_columns in range(1, len(maps) + 1)]
@@ -99,7 +101,7 @@ def _starts(edges_N2: FloatArray) -> FloatArray:
     return np.asarray(_GAP / 2 + ends - _GAP - edges_N2[:, 1])
 
 
-def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
+def _draw(figure: Figure, attention: AttentionMap, title: str, scale: float) -> Axes:
     from matplotlib.colors import LinearSegmentedColormap
 
     num_target, num_source = attention.weights_TS.shape
@@ -110,7 +112,7 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
         attention.weights_TS,
         cmap=colors,
         vmin=0.0,
-        vmax=1.0,
+        vmax=scale,
         aspect="auto",
         interpolation="nearest",
     )

@@ -76,8 +76,12 @@ def _make_ensemble(
             )
     with torch.inference_mode():
         steps = [step_model(model, precision) for model in models]
-    has_attention = any(model.has_attention for model in models)
-    return Ensemble(steps, has_attention=has_attention, copies_source=first.copies_source)
+    return Ensemble(
+        steps,
+        has_attention=any(model.has_attention for model in models),
+        keeps_positions=all(model.keeps_positions for model in models),
+        copies_source=first.copies_source,
+    )
 
 
 def check_alike(runs: Sequence[Run]) -> None:

@@ -183,10 +183,10 @@ class Translator:
                 "translates, and this one in search.scorers.fusion.run"
             )
         search, values = find_search(self.search, options)
-        if values.unk == "copy" and not self.has_attention:
+        if values.unk == "copy" and not (self.has_attention and self.model.keeps_positions):
             raise UsageError(
-                "unk='copy': this model has no attention over source positions to copy by; use "
-                "'keep' or 'forbid'"
+                "unk='copy': this model has no attention weight for each source token to copy by; "
+                "use 'keep' or 'forbid'"
             )
         scorers = []
         for name, scorer_options in values.scorers.items():

@@ -1,12 +1,14 @@
 """`--import`: the variants of `examples/` train, are resumed and translate from a folder of the
 user's own."""
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from seq2seq_attn import load
@@ -33,13 +35,14 @@ OTHERS = [
     "model.attention.options.second={name: location, options: {num_filters: 3}}",
     "train.objectives={confidence_penalty: {weight: 0.1}}",
 ]
+PAPERS = ["model.attention.name=sentinel", "model.encoder.name=pyramid"]
 SHORT = [
     *("-c", "base", "--set=train.validation.num_pairs=4"),
     *set_options(toy_settings(Path("toy"))),
     "--set=train.max_updates=2",
 ]
 """options of a short training"""
-MODULES = ("variants", "gated_pair", "confidence_penalty", "cosine")
+MODULES = ("variants", "gated_pair", "confidence_penalty", "cosine", "sentinel", "pyramid")
 
 
 @pytest.fixture
@@ -91,6 +94,26 @@ def test_variants_from_outside_train_are_resumed_and_translate(
     for command in ("translate --run mine Hund", "evaluate mine"):
         assert_fails(capsys, *command.split(), code=2, message="error: mine: model.")
     assert not {*MODULES} & {*sys.modules}
+
+
+def test_a_sentinel_and_a_pyramid_train_are_resumed_and_drawn(folder, capsys):
+    imports = ["--import=sentinel", "--import=pyramid"]
+    train = ["train", "--run-dir", "mine", *imports]
+    assert run([*train, *SHORT, *set_options(PAPERS)]) == 0
+    assert run([*train, "--resume", "--set", "train.max_updates=4"]) == 0
+    translate = ["translate", "--run", "mine", *imports, "Hund Katze"]
+    [line] = outputs(capsys, *translate, "--format", "json", "--attention", "map.svg")
+    weights = np.array(json.loads(line)["weights"])
+    assert weights.shape[1] == len("Hund Katze") + 1  # characters are tokens
+    np.testing.assert_allclose(weights[:, 0], weights[:, 1])  # they share a position
+    assert (weights.sum(axis=1) < 0.999).all()
+    assert "<svg" in Path("map.svg").read_text("utf-8")
+    evaluate = ["evaluate", "mine", *imports, "--split", "valid", "--json", "scores.json"]
+    assert run([*evaluate, "--report", "report.html"]) == 0
+    for option in ("output.name=copy", "attention.name=hierarchical", "output.name=marginal"):
+        other = [*train, "--overwrite", *SHORT, *set_options([PAPERS[1], f"model.{option}"])]
+        assert_fails(capsys, *other, code=2, message="pyramid")
+    assert_fails(capsys, *translate, "--unk", "copy", code=2, message="unk")
 
 
 def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, capsys):

@@ -12,6 +12,7 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
+from seq2seq_attn.model.attention.additive import Additive
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps, step_model
@@ -135,6 +136,13 @@ def test_an_attention_works_with_every_output_or_is_refused_for_a_reason(attenti
         )
 
 
+@pytest.mark.parametrize("output", ["copy", "lexicon", "marginal", "pointer"])
+def test_outputs_that_take_weights_for_probabilities_need_a_distribution(output, monkeypatch):
+    monkeypatch.setattr(Additive, "is_distribution", False)
+    with pytest.raises(UsageError, match=r"model.attention.name='additive'"):
+        build_with(decoder="conditional", output=output)
+
+
 @pytest.mark.parametrize("decoder", CHOICES["decoder"])
 def test_pointer_needs_a_query_that_has_read_the_previous_token(decoder):
     reason = "previous token" if decoder == "bahdanau" else None
@@ -181,6 +189,8 @@ def make_batch(rows=slice(None)):
 
 class Untidy(torch.nn.Module):
     """An encoder that leaves `garbage` on padding."""
+
+    keeps_positions = True
 
     def __init__(self, encoder, garbage):
         super().__init__()

@@ -52,10 +52,16 @@ def source():
 def test_a_value_per_position_and_a_summary(name, source):
     encoder = build(name)
     encoded = encoder(source)
-    assert encoded.values_BSM.shape == (*source.ids_BS.shape, encoder.memory_size)
+    assert encoded.values_BSM.shape == (*encoded.mask_BS.shape, encoder.memory_size)
     assert encoded.final_BM.shape == (len(SENTENCES), encoder.memory_size)
-    assert torch.equal(encoded.mask_BS, source.mask_BS)
     assert encoded.values_BSM.is_contiguous()
+    assert (encoded.spread_BPS is None) == encoder.keeps_positions
+    if encoded.spread_BPS is None:
+        assert torch.equal(encoded.mask_BS, source.mask_BS)
+    else:  # the weight of a position is divided among real tokens
+        shares_BP = encoded.spread_BPS.sum(dim=2)
+        torch.testing.assert_close(shares_BP, encoded.mask_BS.to(shares_BP.dtype))
+        assert torch.equal((encoded.spread_BPS > 0).any(dim=1), source.mask_BS)
 
 
 def test_the_embeddings_that_it_reads_go_with_the_values(name, source):
@@ -72,7 +78,7 @@ def test_padding_changes_nothing_bit_for_bit(name, source, garbage):
     encoder.embedding.weight.data[0] = garbage  # the id of padding
     dirty = encoder(source)
     assert torch.equal(clean.final_BM, dirty.final_BM)
-    assert torch.equal(clean.values_BSM[source.mask_BS], dirty.values_BSM[source.mask_BS])
+    assert torch.equal(clean.values_BSM[clean.mask_BS], dirty.values_BSM[clean.mask_BS])
 
 
 def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
@@ -81,13 +87,13 @@ def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
     for row, sentence in enumerate(SENTENCES):
         alone = encoder(make_source([sentence]))
         torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
-        values = together.values_BSM[row, : len(sentence) + 1]
+        values = together.values_BSM[row, : alone.values_BSM.shape[1]]
         torch.testing.assert_close(values, alone.values_BSM[0])
 
 
 def test_positions_are_told_apart(name):
     encoder = build(name).eval()
-    values = encoder(make_source([[7, 7, 7, 7]])).values_BSM[0]
+    values = encoder(make_source([[7] * 16])).values_BSM[0]
     assert not torch.allclose(values[0], values[2])
 
 
@@ -104,7 +110,7 @@ def test_gradcheck(name, source):
         encoder.embedding.weight.data.copy_(weight.data)
         weights = {"embedding.weight": weight}
         encoded = torch.func.functional_call(encoder, weights, (source,))
-        return encoded.values_BSM[source.mask_BS], encoded.final_BM
+        return encoded.values_BSM[encoded.mask_BS], encoded.final_BM
 
     weight = encoder.embedding.weight.detach().clone().requires_grad_()
     assert torch.autograd.gradcheck(run, weight, fast_mode=True)
@@ -114,7 +120,7 @@ def test_every_parameter_gets_a_gradient_also_in_half_precision(name, source):
     encoder = build(name, torch.float32, dropout=0.3)
     with half_precision():
         encoded = encoder(source)
-    vectors = torch.cat([encoded.values_BSM[source.mask_BS], encoded.final_BM])
+    vectors = torch.cat([encoded.values_BSM[encoded.mask_BS], encoded.final_BM])
     (vectors.float() @ torch.randn(encoder.memory_size)).sum().backward()
     assert_every_parameter_learns(encoder)
 

@@ -13,6 +13,8 @@ NAMES = (
     "variants",
     "gated_pair",
     "confidence_penalty:ConfidencePenalty",
+    "sentinel:Sentinel",
+    "pyramid:Pyramid",
 )
 """variants of `examples/`"""
 BROKEN = """

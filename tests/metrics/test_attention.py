@@ -33,6 +33,20 @@ def statistics():
     return AttentionStatistics(np.array(overlap), np.array(counts))
 
 
+def entropy(weights):
+    return attention_counts(np.array([weights]), np.array([weights]))[0]
+
+
+def test_mass_outside_the_source_counts_as_one_more_position():
+    assert entropy([0.25, 0.25]) == pytest.approx(entropy([0.25, 0.25, 0.5]))
+
+
+def test_weights_above_a_sum_of_1_are_divided_by_it():
+    assert entropy([2.0, 1.0, 1.0]) == pytest.approx(entropy([0.5, 0.25, 0.25]))
+    counts = attention_counts(np.array([[2.0, 0.5, 0.0]]), np.array([[2.5, 0.0]]))
+    assert counts[2:] == (1, 0, 2)
+
+
 def test_entropy_and_coverage_equal_plain_python(statistics):
     entropies = []
     received = []

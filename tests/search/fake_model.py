@@ -41,6 +41,8 @@ class FakeModel(StepModel[FakeState]):
 
     copies_source = False
 
+    keeps_positions = True
+
     @property
     def has_attention(self) -> bool:
         return self.has_weights

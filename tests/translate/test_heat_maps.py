@@ -9,7 +9,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.ttLib.tables._g_l_y_f import Glyph
 from matplotlib.font_manager import fontManager
 
-from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap, pack_map
 from seq2seq_attn.translate.figure import new_figure, save_figure
 from seq2seq_attn.translate.heat_maps import attention_figure
 from tests.report.conftest import make_map
@@ -44,6 +44,15 @@ def test_heat_map_grows_with_the_sentence_and_stays_readable(path):
         assert left.x1 < right.x0
     for upper, lower in pairwise(boxes_of(axes.get_yticklabels())):
         assert upper.y0 > lower.y1
+
+
+def test_weights_above_1_share_a_scale_that_holds_them(path):
+    large = AttentionMap(["a", "b"], ["c"], np.array([[4.0, 1.0]]))
+    figure = draw(path, large, make_map(2, 2))
+    for axes in figure.axes[:2]:
+        assert axes.images[0].get_clim() == (0.0, 4.0)
+    assert pack_map(large).levels_TS().tolist() == [[255, 64]]
+    assert 'title="4.00"' in large._repr_html_()
 
 
 def test_several_maps_are_a_grid(path):

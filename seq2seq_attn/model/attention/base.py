@@ -8,7 +8,7 @@ named tuples of them; the state is None if steps do not depend on each other.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation
 mode, which search uses, the same query, memory and state give the same result. In both modes, the
-weights are a distribution.
+weights are a distribution, unless the variant sets `is_distribution` to False.
 
 The decoder chooses the query: `bahdanau` takes its state before the step, `luong` its state after
 the step, and `conditional` the state between its two cells. Under autocast, projected keys have
@@ -76,11 +76,18 @@ class Attention(nn.Module, ABC):
     """Compute weights over source positions for a query. Variants are final: no variant inherits
     from another.
 
-    `context_size` is the width of the context, which a variant may choose.
+    `context_size` is the width of the context, which a variant may choose. `requires` may name
+    `token_values`, a requirement on the encoder (`model/build.py`).
     """
+
+    requires: tuple[str, ...] = ()
 
     is_positional: bool = True
     """whether weight j belongs to source position j, which is false in `fixed` and `slots`"""
+    is_distribution: bool = True
+    """whether the weights of a step sum to 1. If not, they are 0 or more: some of the mass may
+    belong to no source position, as with a sentinel, or the weights are not normalized. Outputs and
+    objectives that read the weights as probabilities are then refused"""
     depends_on_query: bool = True
     """whether the weights differ between steps"""
     is_one_hot: bool = False

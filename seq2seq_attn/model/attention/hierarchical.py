@@ -59,6 +59,7 @@ class Hierarchical(AdditiveAttention):
             size.
     """
 
+    requires = ("token_values",)
     reads_numbers = True
 
     def __init__(

@@ -67,13 +67,15 @@ class Memory(NamedTuple):
     """The tensors that all steps of a source batch share; batch-first."""
 
     attention: Any
-    """the attention's memory; None in `DecoderOutputs.rows`"""
+    """the attention's memory; like `spread_BPS`, None in `DecoderOutputs.rows`"""
     source_ids_BS: Tensor
     """int64"""
     extended_ids_BS: Tensor
     """int64, for outputs that copy source tokens"""
     output: Any = None
     """the output's memory"""
+    spread_BPS: Tensor | None = None
+    """`Encoded.spread_BPS`, by which the weights of a step are mapped to source tokens"""
 
 
 class History(NamedTuple):

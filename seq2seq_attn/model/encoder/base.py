@@ -30,10 +30,22 @@ class Encoded(NamedTuple):
     """the summary that the decoder starts from, for example the last state of each direction"""
     embedded_BSE: Tensor | None = None
     """the embeddings of the source; None if the encoder has no `embedding`"""
+    spread_BPS: Tensor | None = None
+    """where the encoder has P positions of its own (`Encoder.keeps_positions`): the share of the
+    attention weight of position p that source token s gets. The shares of a real position sum to 1,
+    and padding gets 0. `mask_BS` and the values are then [B, P]"""
 
 
 class Encoder(nn.Module, ABC):
-    """Encode a source. `memory_size` is M, the width of the values and of the summary."""
+    """Encode a source. `memory_size` is M, the width of the values and of the summary.
+
+    An exported encoder may read `source.lengths_B` as a tensor, but not as Python numbers.
+    """
+
+    keeps_positions: bool = True
+    """whether value j belongs to source token j. If not, as in a pyramid, which has fewer positions
+    than tokens, `Encoded.spread_BPS` maps weights to tokens, and variants that need a value for
+    each token are refused"""
 
     def __init__(self, memory_size: int, embedding: SourceEmbedding | None = None) -> None:
         super().__init__()
@@ -59,9 +71,14 @@ def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
 
 def zeroed(encoded: Encoded) -> Encoded:
     """Set the padding of values and embeddings to 0."""
-    values_BSM, mask_BS, final_BM, embedded_BSE = encoded
-    embedded_BSE = None if embedded_BSE is None else zero_padding(embedded_BSE, mask_BS)
-    return Encoded(zero_padding(values_BSM, mask_BS), mask_BS, final_BM, embedded_BSE)
+    embedded_BSE = encoded.embedded_BSE
+    if embedded_BSE is not None:
+        token_mask_BS = encoded.mask_BS
+        if encoded.spread_BPS is not None:
+            token_mask_BS = (encoded.spread_BPS > 0).any(dim=1)
+        embedded_BSE = zero_padding(embedded_BSE, token_mask_BS)
+    values_BSM = zero_padding(encoded.values_BSM, encoded.mask_BS)
+    return encoded._replace(values_BSM=values_BSM, embedded_BSE=embedded_BSE)
 
 
 def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:

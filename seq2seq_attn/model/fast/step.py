@@ -64,6 +64,8 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
     the output `softmax` or `lexical`."""
     if type(model.output) not in (Softmax, Lexical) or known_parts(model.decoder) is None:
         return None
+    if not model.encoder.keeps_positions:
+        return None
     return lambda: FastStep(model, precision)
 
 

@@ -80,7 +80,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     """Offer the fast pass if it supports the decoder, cells and scores, and every step reads the
     reference token."""
     parts = known_parts(model.decoder)
-    if teacher_forcing_ratio < 1.0 or parts is None:
+    if teacher_forcing_ratio < 1.0 or parts is None or not model.encoder.keeps_positions:
         return None
     return None if parts[0] is not None and type(model.decoder.attention) in CONSTANT else unroll
 

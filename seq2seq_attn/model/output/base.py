@@ -86,7 +86,8 @@ class DecoderOutputs(NamedTuple):
             state=None,
             history=self._history(positions_N // num_pairs, rows_N),
         )
-        return step, select_rows(self.memory._replace(attention=None), rows_N)
+        memory = self.memory._replace(attention=None, spread_BPS=None)
+        return step, select_rows(memory, rows_N)
 
     def _history(self, steps_N: Tensor, rows_N: Tensor) -> History | None:
         """Return the history of each row up to the step `steps_N` of the row; later steps are

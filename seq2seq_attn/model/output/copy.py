@@ -27,7 +27,7 @@ class Copy(CopyingOutput):
     """A softmax mixed with copies of source tokens. One linear layer computes P_vocab, a second
     linear layer computes p_gen."""
 
-    requires = ("source_attention",)
+    requires = ("source_attention", "distribution", "token_values")
 
     def __init__(
         self,

@@ -29,6 +29,8 @@ from seq2seq_attn.text.vocab import PAD
 class CopyNet(CopyingOutput):
     """CopyNet: one linear layer computes psi_g, and a second linear layer computes psi_c."""
 
+    requires = ("token_values",)
+
     def __init__(
         self, *, feature_size: int, hidden_size: int, num_ids: int, memory_size: int
     ) -> None:

@@ -55,7 +55,7 @@ class Lexicon(ScoredOutput):
         epsilon: eps, which only the variant `bias` uses.
     """
 
-    requires = ("source_attention",)
+    requires = ("source_attention", "distribution")
 
     def __init__(
         self,

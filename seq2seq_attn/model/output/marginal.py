@@ -48,7 +48,7 @@ class Marginal(ScoredOutput):
         UsageError: the context is not as wide as a value.
     """
 
-    requires = ("source_attention", "soft_weights", "read_out")
+    requires = ("source_attention", "distribution", "token_values", "soft_weights", "read_out")
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Marginal(ScoredOutput):
         num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.num_ids))
         rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
         step = step._replace(state=None)
-        memory = memory._replace(attention=None)
+        memory = memory._replace(attention=None, spread_BPS=None)
         log_probs = []
         for chosen in torch.split(rows, num_rows):
             marginal_RV = self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen))

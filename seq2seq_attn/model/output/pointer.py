@@ -26,7 +26,13 @@ class Pointer(Output):
     """A pointer network: the attention weights are the probabilities, and there are no
     parameters."""
 
-    requires = ("source_attention", "query_dependence", "query_with_token")
+    requires = (
+        "source_attention",
+        "distribution",
+        "token_values",
+        "query_dependence",
+        "query_with_token",
+    )
     copies_source = True
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:

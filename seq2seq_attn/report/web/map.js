@@ -13,7 +13,7 @@ function unpack(packed, size) {
 
 function attentionOf(stored) {
   const [source, target] = [data.tokens[stored[0]], data.tokens[stored[1]]];
-  return { source, target, levels: unpack(stored[2], source.length * target.length), unknown: stored[3] };
+  return { source, target, levels: unpack(stored[2], source.length * target.length), unknown: stored[3], scale: stored[4] ?? 1 };
 }
 
 const MAX_CANVAS = 12000; // pixels on a side, and of an area, that every browser can hold
@@ -72,7 +72,7 @@ function drawMap(canvas, { source, target, levels }, size, cursor) {
 // A map with its tokens on the axes; the arrow keys and the pointer read single weights, and `onPoint` is told the cell
 // (target, source), or null when the pointer goes.
 function mapView(attention, room, onPoint = () => {}) {
-  const { source, target, levels, unknown } = attention;
+  const { source, target, levels, unknown, scale } = attention;
   const size = cellSize(attention, room);
   const readout = el('output', { class: 'readout', 'aria-live': 'polite' }, 'Point at a cell, or use the arrow keys.');
   const canvas = el('canvas', {
@@ -92,7 +92,7 @@ function mapView(attention, room, onPoint = () => {}) {
   };
   const read = (t, s) => {
     cursor = [Math.max(0, Math.min(target.length - 1, t)), Math.max(0, Math.min(source.length - 1, s))];
-    const weight = levels[cursor[0] * source.length + cursor[1]] / 255;
+    const weight = (levels[cursor[0] * source.length + cursor[1]] / 255) * scale;
     readout.replaceChildren(words(target[cursor[0]]), ' looks at ', words(source[cursor[1]]), `: ${weight.toFixed(2)}`);
     draw();
     point(cursor);

@@ -29,8 +29,8 @@ class Objective(ABC):
 
     `requires` names properties of the model or the data that the objective needs. A configuration
     that lacks one is rejected before data is prepared. The names are `source_attention` (attention
-    weights over source positions), `drawn_positions` (`DecoderOutputs.extra` is a `Draw`) and
-    `links` (`Batch.links_L3` is not None).
+    weights over source positions), `distribution` (weights that sum to 1), `drawn_positions`
+    (`DecoderOutputs.extra` is a `Draw`) and `links` (`Batch.links_L3` is not None).
     """
 
     requires: tuple[str, ...] = ()

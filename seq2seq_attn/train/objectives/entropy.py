@@ -19,7 +19,7 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 class Entropy(Objective):
     """The entropy of the attention weights of each target token."""
 
-    requires = ("source_attention",)
+    requires = ("source_attention", "distribution")
 
     def term(self, outputs: DecoderOutputs) -> Tensor:
         weights_BTS = target_weights(outputs)
