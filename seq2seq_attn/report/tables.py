@@ -21,8 +21,8 @@ THIN_NOTE = f"{THIN_MARK} fewer than {MIN_PAIRS} sentence pairs: mostly noise"
 ATTENTION_NOTE = (
     "entropy: of the attention, nats per target token; dropped, repeated: source words whose "
     f"attention, summed over the target words, is below {DROPPED_BELOW:g}, above "
-    f"{REPEATED_ABOVE:g}; missing, excess: words of the reference that the hypothesis lacks, and "
-    "the other way round"
+    f"{REPEATED_ABOVE:g}; missing, excess: words of the reference that the hypothesis lacks in any "
+    "order, and the other way round"
 )
 GOLD_NOTE = (
     "gold links: forced decoding of the references; shift +1: the attention of the next target "

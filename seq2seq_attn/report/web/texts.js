@@ -33,12 +33,13 @@ const unknownRanges = (row) =>
 
 const missingRanges = ({ reference, hypotheses }) =>
   byRange(
-    hypotheses.map((text) => wordsLackedBy(text, reference)),
+    hypotheses.map((text) => unsharedWords(text, reference).missing),
     (runs) => ({ tag: 'del', attributes: { class: runs.length < hypotheses.length ? 'missing some' : 'missing', title: `missing from the translation of ${nameList(runs)}` } }),
   );
 
 const excessRanges = ({ reference, hypotheses }, run) =>
-  wordsLackedBy(reference, hypotheses[run]).map((range) => ({ ...range, tag: 'ins', attributes: { class: 'excess', title: 'not in the reference' } }));
+  unsharedWords(hypotheses[run], reference).excess.map((range) =>
+    ({ ...range, tag: 'ins', attributes: { class: 'excess', title: 'not in the reference, or not at this place' } }));
 
 // Where the tokens of a run's map lie, so that pointing at the map can point at them.
 const tokenMarks = (text, tokens, side, run) =>
@@ -68,8 +69,8 @@ const pointAtWords = (box, run) => (cell) => {
 
 const marksLegend = () =>
   el('p', { class: 'note', id: 'marks-legend' },
-    el('ins', { class: 'excess' }, 'Underlined'), ' in a translation: words that the reference lacks. ',
-    el('del', { class: 'missing' }, 'Struck out'), ` in the reference: words that ${data.runs.length > 1 ? 'every' : 'the'} translation lacks`,
-    data.runs.length > 1 ? ['; ', el('del', { class: 'missing some' }, 'dotted'), ': words that some translations lack. '] : '. ',
+    el('ins', { class: 'excess' }, 'Underlined'), ' in a translation: words that the reference lacks, or has in another order. ',
+    el('del', { class: 'missing' }, 'Struck out'), ` in the reference: words that ${data.runs.length > 1 ? 'every' : 'the'} translation lacks or has in another order`,
+    data.runs.length > 1 ? ['; ', el('del', { class: 'missing some' }, 'dotted'), ': words that some translations lack or have in another order. '] : '. ',
     data.sentences.unknown.some((of) => Object.keys(of).length)
       ? [el('span', { class: 'unknown' }, 'Italic'), ' in the source: words that a run does not know.'] : '');

@@ -1,18 +1,34 @@
-// Words in texts: those that two texts do not share, and where the tokens of a model lie.
+// Words in texts: those that two texts do not share in the same order, and where the tokens of a model lie.
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 const wordsIn = (text) =>
   [...segmenter.segment(text)].filter((one) => one.isWordLike).map(({ segment, index }) =>
     ({ key: segment.toLowerCase(), start: index, end: index + segment.length }));
 
-// Those that another text lacks: of a word that it has less often, the last ones. The tables count tokens of spaCy instead.
-function wordsLackedBy(other, text) {
-  const left = new Map();
-  for (const { key } of wordsIn(other)) left.set(key, (left.get(key) || 0) + 1);
-  return wordsIn(text).filter(({ key }) => {
-    const count = left.get(key) || 0;
-    left.set(key, count - 1);
-    return count <= 0;
-  });
+// lengths[i][j]: the length of the longest common subsequence of `left` from word i and `right` from word j.
+function commonLengths(left, right) {
+  const lengths = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
+  for (let i = left.length - 1; i >= 0; i--) {
+    for (let j = right.length - 1; j >= 0; j--) {
+      const isSame = left[i].key === right[j].key;
+      lengths[i][j] = isSame ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+    }
+  }
+  return lengths;
+}
+
+// The words outside the longest common subsequence: `excess` in the hypothesis, `missing` in the reference. A word at another
+// place is both. The tables count tokens of spaCy in any order instead.
+function unsharedWords(hypothesis, reference) {
+  const [left, right] = [wordsIn(hypothesis), wordsIn(reference)];
+  const lengths = commonLengths(left, right);
+  const [excess, missing] = [[], []];
+  let [i, j] = [0, 0];
+  while (i < left.length && j < right.length) {
+    if (left[i].key === right[j].key) [i, j] = [i + 1, j + 1];
+    else if (lengths[i + 1][j] >= lengths[i][j + 1]) excess.push(left[i++]);
+    else missing.push(right[j++]);
+  }
+  return { excess: [...excess, ...left.slice(i)], missing: [...missing, ...right.slice(j)] };
 }
 
 const SLACK = 3; // characters between two tokens, such as spaces

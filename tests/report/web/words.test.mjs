@@ -3,16 +3,25 @@ import { test } from 'node:test';
 
 import { load, texts } from './page.mjs';
 
-const { wordsLackedBy, tokenRanges, marked, el, byRange, flatten } = load(
-  ['wordsLackedBy', 'tokenRanges', 'marked', 'el', 'byRange', 'flatten'],
+const { unsharedWords, tokenRanges, marked, el, byRange, flatten } = load(
+  ['unsharedWords', 'tokenRanges', 'marked', 'el', 'byRange', 'flatten'],
 );
-const lacked = (other, text) => wordsLackedBy(other, text).map(({ start, end }) => text.slice(start, end));
+const unshared = (hypothesis, reference) => {
+  const { excess, missing } = unsharedWords(hypothesis, reference);
+  const shown = (text) => ({ start, end }) => text.slice(start, end);
+  return [excess.map(shown(hypothesis)), missing.map(shown(reference))];
+};
 
-test('the words that another text lacks, whatever their case', () => {
-  assert.deepEqual(lacked('A dog runs.', 'The dog runs fast.'), ['The', 'fast']);
-  assert.deepEqual(lacked('the dog', 'The dog'), []);
-  assert.deepEqual(lacked('the', 'the man and the dog'), ['man', 'and', 'the', 'dog'], 'of two, the last one');
-  assert.deepEqual(lacked('', 'Ein Hund läuft über die Straße.'), ['Ein', 'Hund', 'läuft', 'über', 'die', 'Straße']);
+test('the words that the other text lacks, whatever their case', () => {
+  assert.deepEqual(unshared('The dog runs fast.', 'A dog runs.'), [['The', 'fast'], ['A']]);
+  assert.deepEqual(unshared('The dog', 'the dog'), [[], []]);
+  assert.deepEqual(unshared('the man and the dog', 'the'), [['man', 'and', 'the', 'dog'], []], 'of two, the last one');
+  assert.deepEqual(unshared('Ein Hund läuft über die Straße.', ''), [['Ein', 'Hund', 'läuft', 'über', 'die', 'Straße'], []]);
+});
+
+test('words in another order are not shared', () => {
+  assert.deepEqual(unshared('The dog chases the rabbit.', 'The rabbit chases the dog.'), [['dog', 'rabbit'], ['rabbit', 'dog']]);
+  assert.deepEqual(unshared('b a', 'a b'), [['b'], ['b']], 'one of two that are exchanged is kept, the same in both texts');
 });
 
 const found = (text, tokens) => tokenRanges(text, tokens).map((range) => range && text.slice(range.start, range.end));
