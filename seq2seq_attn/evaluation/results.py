@@ -113,6 +113,8 @@ class SetScores:
     """number of pairs of the corpus that are concatenated into each pair"""
     counts: Sequence[LineCounts] = ()
     """the counts of each run; empty if the translations were not made by a model"""
+    warnings: Sequence[str] = ()
+    """what is wrong with the test set, from `audit.audit_set`"""
 
     @property
     def num_pairs(self) -> int:
@@ -161,6 +163,7 @@ class SetScores:
             "name": self.name,
             "num_pairs": self.num_pairs,
             "num_concatenated": self.num_concatenated,
+            "warnings": list(self.warnings),
             "measures": measures,
         }
         if self.counts:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from seq2seq_attn.evaluation.audit import audit_set, find_copies
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.results import ArmScore, BucketScores, SetScores, metrics_by_length
 from seq2seq_attn.evaluation.test_sets import (
@@ -192,38 +193,48 @@ class _Scorer(NamedTuple):
                 target_language=self.target_language,
             )
             statistics[metric] = [measure.statistics(output.lines) for output in outputs.values()]
+        copies_N = find_copies(test_set)
         whole = Bucket(0, None, np.arange(len(test_set.references)))
         by_length = {metric: statistics[metric] for metric in metrics_by_length(statistics)}
         return SetScores(
             visible(test_set.name),
             list(outputs),
             self.arms,
-            whole=self.score_bucket(whole, statistics, attention),
-            buckets=[self.score_bucket(bucket, by_length, attention) for bucket in buckets],
+            whole=self.score_bucket(whole, copies_N, statistics, attention),
+            buckets=[
+                self.score_bucket(bucket, copies_N, by_length, attention) for bucket in buckets
+            ],
             signatures={metric: runs[0].signature for metric, runs in statistics.items()},
             details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
             unit=self.settings.unit,
             num_concatenated=test_set.num_concatenated,
             counts=[output.counts for output in outputs.values()],
+            warnings=audit_set(test_set),
         )
 
     def score_bucket(
         self,
         bucket: Bucket,
+        copies_N: IntArray,
         statistics: Mapping[str, Sequence[CorpusStatistics]],
         attention: Sequence[AttentionStatistics],
     ) -> BucketScores:
         """Score each run and each arm on the sentence pairs of a bucket.
 
         Args:
+            copies_N: For each pair of the set, a number that it shares with its copies only.
             statistics: For each metric, the statistics of each run.
             attention: The attention statistics of each run.
         """
         resampling = self.settings.resampling
+        bucket_copies_N = copies_N[bucket.indices]
+        bucket = replace(bucket, num_distinct=len(np.unique(bucket_copies_N)))
         scores = {}
         run_scores = {}
         for metric, run_statistics in statistics.items():
-            subsets = [run.subset(bucket.indices) for run in run_statistics]
+            subsets = [
+                run.subset(bucket.indices).merge_copies(bucket_copies_N) for run in run_statistics
+            ]
             samples = bootstrap(subsets, resampling)
             run_scores[metric] = score_arms(samples, resampling)
             scores[metric] = run_scores[metric]

@@ -54,6 +54,8 @@ class CorpusStatistics:
     rows_ND: npt.NDArray[Any]
     """one row per sentence pair, in the corpus's order"""
     metric: Metric
+    num_copies_N: IntArray | None = None
+    """how many equal pairs each row is the sum of; None if each row is of one pair"""
 
     def __len__(self) -> int:
         return len(self.rows_ND)
@@ -61,6 +63,17 @@ class CorpusStatistics:
     def subset(self, indices: IntArray | Sequence[int]) -> CorpusStatistics:
         """Return the statistics of the sentence pairs at `indices`, for example of a bucket."""
         return replace(self, rows_ND=self.rows_ND[np.asarray(indices, dtype=np.int64)])
+
+    def merge_copies(self, first_N: IntArray) -> CorpusStatistics:
+        """Return the statistics with one row for each distinct pair: the sum of its copies' rows.
+
+        Args:
+            first_N: For each pair, a number that it shares with its copies only.
+        """
+        _, numbers_N, num_copies = np.unique(first_N, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(num_copies), self.rows_ND.shape[1]), dtype=self.rows_ND.dtype)
+        np.add.at(sums, numbers_N, self.rows_ND)
+        return replace(self, rows_ND=sums, num_copies_N=num_copies)
 
     def score(self) -> Score:
         """Return the score of all rows.
@@ -87,7 +100,10 @@ class CorpusStatistics:
         """
         if METRICS[self.name].kind != "BLEU":
             return False
-        return bool((self.rows_ND[:, 1] >= _MAX_ORDER).mean() < MIN_LONG)
+        lengths_N = self.rows_ND[:, 1]
+        if self.num_copies_N is not None:
+            lengths_N = lengths_N / self.num_copies_N
+        return bool((lengths_N >= _MAX_ORDER).mean() < MIN_LONG)
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """Return the scores of R sums of rows at once.

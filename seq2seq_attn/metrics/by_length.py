@@ -37,6 +37,8 @@ class Bucket:
     """None if the range has no upper end"""
     indices: IntArray
     """the indices of the bucket's sentence pairs in the corpus"""
+    num_distinct: int | None = None
+    """the number of distinct sentence pairs; None if it was not counted"""
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -53,8 +55,9 @@ class Bucket:
 
     @property
     def is_thin(self) -> bool:
-        """Tell whether the bucket has too few pairs for its score to be trusted."""
-        return len(self) < MIN_PAIRS
+        """Tell whether the bucket has too few distinct pairs for its score to be trusted."""
+        number = len(self) if self.num_distinct is None else self.num_distinct
+        return number < MIN_PAIRS
 
     def to_dict(self) -> dict[str, Any]:
         """Return the range and the number of pairs as plain values, for JSON."""

@@ -78,8 +78,12 @@ def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
         return f"Nothing has been learnt yet: on {overall.label} {_listed(names, values)}."
     if len(names) > 1 and whole.bucket.is_thin:
         values = [score.interval.to_text() for score in overall.scores]
+        distinct = whole.bucket.num_distinct
+        number = f"{scores.num_pairs}"
+        if distinct is not None and distinct < scores.num_pairs:
+            number = f"{distinct} distinct"
         return (
-            f"{scores.num_pairs} sentence pairs are too few for a comparison by {metric.title}: "
+            f"{number} sentence pairs are too few for a comparison by {metric.title}: "
             f"{_listed(names, values)}."
         )
     solid = [row for row in scores.buckets if not row.bucket.is_thin]

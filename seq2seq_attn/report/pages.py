@@ -236,9 +236,12 @@ class Report:
     def _cautions(self) -> list[str]:
         """Return reasons to read scores with care.
 
-        A system may lower-case its output, and references may be too short for BLEU.
+        A test set may have copies or blank lines, a system may lower-case its output, and
+        references may be too short for BLEU.
         """
         lines = []
+        for scores in self.sets:
+            lines += [f"{scores.name}: {warning}" for warning in scores.warnings]
         for description in self.descriptions:
             if description.get("lowercases"):
                 lines.append(

@@ -77,7 +77,8 @@ function significanceTable(view) {
   return tableOf(`Against ${view.names[0]}`, header, rows, { id: `${view.prefix}significance-table` });
 }
 
-// What to know of the translations before their scores are trusted.
+// What to know of the test set and of the translations before scores are trusted.
+const setNotes = () => (shownSet().warnings || []).map((warning) => el('p', { class: 'note' }, `${shownSet().name}: ${warning}.`));
 const translationNotes = () =>
   (shownSet().translations || []).flatMap(({ run, num_cut: cut, num_unknown_source_tokens: unknown }) => [
     cut ? el('p', { class: 'note' }, words(run), `: the length limit cut ${integer(cut)} of ${integer(shownSet().num_pairs)} translations; --max-length-ratio raises it.`) : '',
@@ -108,7 +109,7 @@ function comparison(view) {
 function scoreContent() {
   const [view, runs] = [byArm(), byRun()];
   const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
-  const top = [headline(view), count, translationNotes()];
+  const top = [headline(view), count, setNotes(), translationNotes()];
   if (!isGrouped()) return [...top, scoreTable(view), comparison(view)];
   return [...top, seedsTable(view), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
 }
