@@ -1,5 +1,6 @@
 """`seq2seq serve`."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,23 @@ def serve(
     max_characters: Annotated[
         int, shared.option("N", "Characters per request.", default="10,000", min=1)
     ] = 10_000,
+    allow_host: Annotated[
+        list[str] | None,
+        shared.option(
+            "NAME",
+            "Name of this machine that clients use, besides localhost; may be repeated.",
+            default="addresses only",
+        ),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        shared.option(
+            "ORIGIN",
+            "Origin of pages that may use the server, such as https://example.org; *: every one. "
+            "May be repeated.",
+            default="none",
+        ),
+    ] = None,
     imports: list[str] | None = None,
     device: shared.Device = "auto",
     precision: shared.TranslationPrecision = "auto",
@@ -34,6 +52,7 @@ def serve(
     """
     try:
         from seq2seq_attn.serve import serve_runs
+        from seq2seq_attn.serve.requests import Access
     except ModuleNotFoundError as error:
         raise UserError(
             f"{error.name}: not installed; run: pip install 'seq2seq-attn[serve]'"
@@ -44,7 +63,9 @@ def serve(
         open_runs(runs),
         host=host,
         port=port,
-        max_characters=max_characters,
+        access=Access(
+            os.environ.get("SEQ2SEQ_KEY", ""), max_characters, allow_host or [], allow_origin or []
+        ),
         imports=imports or [],
         machine={"device": device, "precision": precision},
     )

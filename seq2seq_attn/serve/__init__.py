@@ -4,24 +4,29 @@
 lines of all requests, and one process (`worker`) translates the batches.
 """
 
+import asyncio
 import logging
 import multiprocessing
-import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 import uvicorn
 
 from seq2seq_attn.data.processes import follow_parent
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import MANIFEST, read_regular
 from seq2seq_attn.run import Run
 from seq2seq_attn.serve.app import App
+from seq2seq_attn.serve.connections import BACKLOG, Connection
+from seq2seq_attn.serve.log_thread import logging_in_background
+from seq2seq_attn.serve.page import Page
+from seq2seq_attn.serve.requests import Access
 from seq2seq_attn.serve.worker import Pair, load_runs
 from seq2seq_attn.text.languages import short_code
 
-BACKLOG = 2_048
-"""maximum number of connections that wait to be accepted"""
 DRAIN_TIMEOUT_S = 60
 """maximum number of seconds to finish accepted requests after a signal"""
 
@@ -33,38 +38,74 @@ def serve_runs(
     *,
     host: str,
     port: int,
-    max_characters: int,
+    access: Access,
     imports: Sequence[str] = (),
     machine: Mapping[str, str],
 ) -> None:
-    """Serve runs until a signal ends the server. If the environment variable SEQ2SEQ_KEY is set,
-    clients must send its value as their key.
+    """Serve runs until a signal ends the server.
 
     Args:
         port: port to listen at; 0 selects a free port.
-        max_characters: maximum number of characters per request.
+        access: limits, and who may ask.
         imports: modules that define variants, imported before the runs are loaded.
         machine: `device` and `precision`, as in `load`.
 
     Raises:
         UsageError: as `group_runs`.
-        UserError: as `load`.
+        UserError: as `load`, or the process that translates has died.
         OSError: the address is in use.
     """
     groups = group_runs(runs)
     first_runs = {pair: same_languages[0] for pair, same_languages in groups.items()}
-    page = [str(run.path) for run in next(iter(groups.values()))[:2]]
-    page += [f"--import={name}" for name in imports]
+    page_runs = next(iter(groups.values()))[:2]
+    paths = [run.path for run in (*first_runs.values(), *page_runs)]
+    versions = read_manifests(paths)
+    arguments = [str(run.path) for run in page_runs]
+    arguments += [f"--import={name}" for name in imports]
+    page = Page(arguments, lambda: read_manifests(paths) == versions)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
-    with socket.create_server((host, port), family=family, backlog=BACKLOG) as listener, pool:
+    with (
+        logging_in_background(),
+        socket.create_server((host, port), family=family, backlog=BACKLOG) as listener,
+    ):
         # Without this option, the body of an answer is delayed by 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        batch_sizes = pool.submit(load_runs, first_runs, imports, machine).result()
-        app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), max_characters)
-        languages = ", ".join(f"{source} to {target}" for source, target in groups)
-        log.info("%s: listening at %s, port %d", languages, host, listener.getsockname()[1])
-        make_server(app).run([listener])
+        try:
+            served = pool.submit(load_runs, first_runs, imports, machine).result()
+            if read_manifests(paths) != versions:
+                raise UserError("a run was replaced while it was loaded; start the server again")
+            app = App(pool, served, page, access._replace(hosts=[*access.hosts, host]))
+            languages = ", ".join(f"{source} to {target}" for source, target in groups)
+            log.info("%s: listening at %s, port %d", languages, host, listener.getsockname()[1])
+            [worker] = multiprocessing.active_children()
+            asyncio.run(run_server(app, listener, worker))
+        finally:
+            for process in multiprocessing.active_children():
+                process.kill()  # a text that it is still translating would delay the end
+            pool.shutdown()
+    if app.is_broken:
+        raise UserError("the process that translates has died, perhaps for lack of memory")
+
+
+async def run_server(app: App, listener: socket.socket, worker: BaseProcess) -> None:
+    """Answer requests until a signal arrives or the process that translates dies."""
+    server = make_server(app)
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        loop.remove_reader(worker.sentinel)
+        app.is_broken = True
+        server.should_exit = True
+
+    loop.add_reader(worker.sentinel, end)
+    app.page.start()
+    await server.serve([listener])
+
+
+def read_manifests(folders: Iterable[Path]) -> list[bytes]:
+    """Return the manifests of runs, which change when a run is replaced."""
+    return [read_regular(folder / MANIFEST) for folder in folders]
 
 
 def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
@@ -95,13 +136,14 @@ def make_server(app: App) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="off",
         proxy_headers=False,
         log_config=None,
         access_log=False,
         server_header=False,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
     )
     return uvicorn.Server(config)

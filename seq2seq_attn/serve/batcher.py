@@ -5,16 +5,15 @@ Python's global lock with the HTTP server."""
 import asyncio
 import logging
 import re
-import signal
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from itertools import chain
 from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
 
-from seq2seq_attn.serve.worker import Pair, detect, translate_batch
+from seq2seq_attn.serve.worker import Answer, Pair, Served, detect, join_answers, translate_batch
 
 MAX_WAITING = 100_000
 """maximum number of characters in all waiting lines"""
@@ -32,6 +31,7 @@ class Line(NamedTuple):
 
     text: str
     pair: Pair
+    num_results: int
     result: asyncio.Future[Any]
 
 
@@ -39,27 +39,31 @@ class Batcher:
     """Translates lines in batches. Lines that arrive while a batch is translated wait for a later
     batch."""
 
-    def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
-        """Use a pool with one worker, which has loaded the runs. `batch_sizes` are the maximum
-        numbers of lines per batch, by language pair."""
+    def __init__(self, pool: Executor, served: Served) -> None:
+        """Use a pool with one worker, which has loaded the runs."""
         self._pool = pool
-        self._batch_sizes = batch_sizes
+        self._served = served
         self.waiting: list[Line] = []
         self.counts: dict[str, float] = defaultdict(float)
         self._worker: asyncio.Task[None] | None = None
 
-    async def translate(self, pair: Pair, texts: Iterable[str]) -> list[str]:
-        """Translate the lines of each text. Line ends and blank lines are kept. Raises
-        HTTPException: too many lines wait, or a line could not be translated."""
+    async def translate(
+        self, pair: Pair, texts: Sequence[str], num_results: int = 1
+    ) -> list[Answer]:
+        """Translate the lines of each text into at most `num_results` texts. Line ends and blank
+        lines are kept. Raises HTTPException: too many lines wait, or a line could not be
+        translated."""
+        num_results = min(num_results, self._served.max_results[pair])
         split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
         loop = asyncio.get_running_loop()
         lines = []
         for text in chain.from_iterable(split):
             if text.strip():
-                lines.append(Line(text, pair, loop.create_future()))
+                lines.append(Line(text, pair, num_results, loop.create_future()))
         size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
         if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
+        self.counts["seq2seq_characters_total"] += sum(map(len, texts))
         self.waiting += lines
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
@@ -67,10 +71,11 @@ class Batcher:
         if None in translations:
             raise HTTPException(500, "not translated")
         rest = iter(translations)
-        results = []
+        answers = []
         for pieces in split:
-            results.append("".join(next(rest) if piece.strip() else piece for piece in pieces))
-        return results
+            parts = [next(rest) if piece.strip() else Answer([piece]) for piece in pieces]
+            answers.append(join_answers(parts))
+        return answers
 
     async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
         """Detect the source language of texts. The worker does this after the batch that it is
@@ -86,11 +91,10 @@ class Batcher:
             texts = [line.text for line in batch]
             results: list[Any] = [None] * len(batch)
             try:
-                submitted = self._pool.submit(translate_batch, batch[0].pair, texts)
+                submitted = self._pool.submit(translate_batch, *batch[0][1:3], texts)
                 results = await asyncio.wrap_future(submitted)
             except BrokenExecutor:
-                log.error("the process that translates has died, perhaps for lack of memory")
-                signal.raise_signal(signal.SIGTERM)
+                log.error("%d lines were not translated: their process has died", len(batch))
             self.counts["seq2seq_batches_total"] += 1
             self.counts["seq2seq_lines_total"] += len(batch)
             for line, result in zip(batch, results, strict=True):
@@ -99,15 +103,15 @@ class Batcher:
 
     def _take(self) -> list[Line]:
         """Take a batch from the waiting lines: the line that has waited longest, and lines of the
-        same language pair whose lengths are nearest to it. Lines of similar length are fastest to
+        same kind whose lengths are nearest to it. Lines of similar length are fastest to
         translate."""
         self.waiting = [line for line in self.waiting if not line.result.done()]
         if not self.waiting:
             return []
         first = self.waiting[0]
-        batch = [line for line in self.waiting if line.pair == first.pair]
+        batch = [line for line in self.waiting if line[1:3] == first[1:3]]
         batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
-        del batch[self._batch_sizes[first.pair] :]
+        del batch[self._served.batch_sizes[first.pair] :]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
         taken = {id(line) for line in batch}

@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
-from seq2seq_attn.serve import load_runs, worker
+from seq2seq_attn.serve import load_runs, page, worker
+from seq2seq_attn.serve.page import Page
 from tests.serve.serving import SlowTranslator, make_app, serving
 from tests.toy_run import make_toy_run, toy_config
 
@@ -35,3 +38,15 @@ def slow(monkeypatch):
     monkeypatch.setitem(worker.TRANSLATORS, ("fr", "it"), translator)
     yield translator
     translator.release.release(99)  # after a failure, its thread would wait
+
+
+@pytest.fixture
+def served_page(monkeypatch):
+    """A page that is written at once."""
+
+    async def export(arguments):
+        Path(arguments[-1]).write_text("<html>page</html>")
+        return ""
+
+    monkeypatch.setattr(page, "_export", export)
+    return Page(["run"], lambda: True)

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 
 from seq2seq_attn import load
 from seq2seq_attn.serve import App, make_server
+from seq2seq_attn.serve.page import Page
+from seq2seq_attn.serve.requests import Access
+from seq2seq_attn.serve.worker import Served
 from seq2seq_attn.translate.translation import Translation
 
 MAX_CHARACTERS = 500
@@ -25,15 +28,20 @@ class Client:
         self.url = f"http://127.0.0.1:{port}"
 
     def ask(self, method, path, body=None, headers=None):
-        """Status and text of an answer. The body is sent as it is if it is bytes, else as JSON."""
+        """Status and text of an answer."""
+        answer = self.open(method, path, body, headers)
+        return answer.status, answer.content.decode()
+
+    def open(self, method, path, body=None, headers=None):
+        """An answer, read. The body is sent as it is if it is bytes, else as JSON."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         is_raw = body is None or isinstance(body, bytes)
         headers = {**({} if is_raw else {"Content-Type": "application/json"}), **(headers or {})}
         connection.request(method, path, body if is_raw else json.dumps(body), headers)
         answer = connection.getresponse()
-        text = answer.read().decode()
+        answer.content = answer.read()
         connection.close()
-        return answer.status, text
+        return answer
 
     def translate(self, **values):
         """The translations of `/translate`."""
@@ -57,9 +65,21 @@ def serving(app):
         listener.close()
 
 
-def make_app(batch_sizes, page=None, key=""):
+def make_app(served, page=None, **access):
     """An application that translates in a thread; the command has a process."""
-    return App(ThreadPoolExecutor(1), batch_sizes, page or [], key, MAX_CHARACTERS)
+    page = page or Page([], lambda: True)
+    access = Access(max_characters=MAX_CHARACTERS, **access)
+    return App(ThreadPoolExecutor(1), served, page, access)
+
+
+def served(*pairs, batch_size=16, max_results=1):
+    """What a process would have loaded for these language pairs."""
+    codes = [code for pair in pairs for code in pair]
+    return Served(
+        dict.fromkeys(pairs, batch_size),
+        dict.fromkeys(pairs, max_results),
+        dict(zip(codes, codes, strict=True)),
+    )
 
 
 def expected(run, *texts):
@@ -73,9 +93,9 @@ class SlowTranslator:
         self.release = threading.Semaphore(0)
         self.batches = []
 
-    def translate(self, texts, *, keep_attention):
+    def translate_lines(self, texts, *, keep_attention, n_best):
         if any("!" in text for text in texts):
             raise RuntimeError("Geheim")
         self.batches.append(texts)
         self.release.acquire()
-        return [Translation(text.upper(), [], 0.0, 0.0, [], None, True, None) for text in texts]
+        return [[Translation(text.upper(), [], 0.0, 0.0, [], None, True, None)] for text in texts]

@@ -11,12 +11,13 @@ from starlette.exceptions import HTTPException
 
 from seq2seq_attn.serve import batcher
 from seq2seq_attn.serve.batcher import Batcher
-from tests.serve.serving import PAIR, make_app, serving
+from seq2seq_attn.serve.worker import Answer
+from tests.serve.serving import PAIR, make_app, served, serving
 from tests.waiting import wait_for
 
 
 def make_batcher():
-    return Batcher(ThreadPoolExecutor(1), {PAIR: 3})
+    return Batcher(ThreadPoolExecutor(1), served(PAIR, batch_size=3))
 
 
 def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_meanwhile(slow):
@@ -29,7 +30,9 @@ def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_mea
         slow.release.release(3)
         return await asyncio.gather(*tasks)
 
-    assert asyncio.run(ask()) == [["A"], ["BBBB"], ["C"], ["DD"], ["EEEEE"], ["FFF"]]
+    assert asyncio.run(ask()) == [
+        [Answer([text])] for text in ("A", "BBBB", "C", "DD", "EEEEE", "FFF")
+    ]
     assert slow.batches == [["a"], ["bbbb", "eeeee", "fff"], ["c", "dd"]]
 
 
@@ -44,7 +47,7 @@ def test_a_text_that_fails_harms_no_other(slow):
         )
 
     first, second, failed, last = asyncio.run(ask())
-    assert (first, second, last) == (["A"], ["B"], ["D"])
+    assert [first, second, last] == [[Answer([text])] for text in "ABD"]
     assert isinstance(failed, HTTPException)
 
 
@@ -61,13 +64,13 @@ def test_too_much_that_waits_is_refused(slow, monkeypatch):
         with pytest.raises(HTTPException, match="429"):
             await batcher.translate(PAIR, ["d" * 20])
         slow.release.release(3)
-        assert (await asyncio.gather(*tasks))[1:] == [["B"], ["C"]]
+        assert (await asyncio.gather(*tasks))[1:] == [[Answer(["B"])], [Answer(["C"])]]
 
     asyncio.run(ask())
 
 
 def test_an_error_is_answered_and_its_message_is_not_logged(slow, caplog):
-    with serving(make_app({PAIR: 3})) as client:
+    with serving(make_app(served(PAIR, batch_size=3))) as client:
         assert (
             client.ask("POST", "/translate", {"q": "!", "source": "fr", "target": "it"})[0] == 500
         )
@@ -78,7 +81,7 @@ def test_an_error_is_answered_and_its_message_is_not_logged(slow, caplog):
 
 def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
     caplog.set_level(logging.INFO)
-    app = make_app({PAIR: 3})
+    app = make_app(served(PAIR, batch_size=3))
     body = json.dumps({"q": "dropped", "source": "fr", "target": "it"})
     with serving(app) as client, ThreadPoolExecutor(1) as pool:
         first = pool.submit(client.translate, q="first", source="fr", target="it")

@@ -8,7 +8,8 @@ import deepl
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from tests.serve.serving import TEXT, expected, make_app, serving
+from seq2seq_attn import load
+from tests.serve.serving import TEXT, expected, make_app, served, serving
 from tests.toy_run import SOURCE, TARGET
 
 
@@ -16,9 +17,9 @@ def test_the_client_of_libretranslate_works_unchanged(client, runs):
     api = LibreTranslateAPI(client.url)
     assert [api.translate(TEXT, "de", "en")] == expected(runs[0], TEXT)
     assert [api.translate(TARGET[0], "en", "de")] == expected(runs[1], TARGET[0])
-    assert [(each["code"], each["targets"]) for each in api.languages()] == [
-        ("de", ["en"]),
-        ("en", ["de"]),
+    assert api.languages() == [
+        {"code": "de", "name": "German", "targets": ["en"]},
+        {"code": "en", "name": "English", "targets": ["de"]},
     ]
     for language, text in (("de", SOURCE[2]), ("en", TARGET[2])):
         found = api.detect(text)
@@ -40,7 +41,7 @@ def test_the_client_of_deepl_works_unchanged(client, runs):
 
 @pytest.mark.usefixtures("app")
 def test_the_client_of_deepl_sends_its_key():
-    with serving(make_app({("de", "en"): 16}, key="key:fx")) as client:
+    with serving(make_app(served(("de", "en")), key="key:fx")) as client:
         api = deepl.DeepLClient("key:fx", server_url=client.url)
         assert api.translate_text(TEXT, target_lang="EN-US").text
 
@@ -80,3 +81,65 @@ def test_clients_at_once_get_their_own_translations_in_few_batches(app, client, 
     assert more["seq2seq_batches_total"] < len(texts)
     line = f"seq2seq_lines_total {app.batcher.counts['seq2seq_lines_total']:g}\n"
     assert line in client.ask("GET", "/metrics")[1]
+
+
+def test_the_client_of_deepl_lists_languages_and_usage(app, client):
+    api = deepl.DeepLClient("any", server_url=client.url)
+    sources = [(language.code, language.name) for language in api.get_source_languages()]
+    targets = [language.code for language in api.get_target_languages()]
+    assert sources == [("DE", "German"), ("EN", "English")]
+    assert targets == ["EN", "DE"]
+    before = api.get_usage().character.count
+    api.translate_text(TEXT, target_lang="EN-GB")
+    assert api.get_usage().character.count == before + len(TEXT)
+
+
+MULTIPART = "".join(
+    f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+    for name, value in {"q": TEXT, "source": "de", "target": "en"}.items()
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data; boundary=x", f"{MULTIPART}--x--\r\n"),
+        ("application/x-www-form-urlencoded", json.dumps({"q": TEXT, "target": "en"})),
+        ("text/plain", json.dumps({"q": TEXT, "source": None, "target": "en"})),
+    ],
+)
+def test_forms_of_browsers_and_json_without_its_type_are_read(client, runs, kind, body):
+    status, text = client.ask("POST", "/translate", body.encode(), {"Content-Type": kind})
+    assert status == 200, text
+    assert json.loads(text)["translatedText"] == expected(runs[0], TEXT)[0]
+
+
+def test_alternatives_are_the_next_best_translations(client, runs):
+    [nbest] = load(runs[0], "cpu").translate_n_best([TEXT], n_best=3)
+    asked = {"q": TEXT, "source": "de", "target": "en", "alternatives": 2}
+    answer = json.loads(client.ask("POST", "/translate", asked)[1])
+    best, *others = dict.fromkeys(translation.text for translation in nbest)
+    assert answer["translatedText"] == best
+    assert answer["alternatives"] == others
+    assert others
+    more = json.loads(client.ask("POST", "/translate", {**asked, "alternatives": 99})[1])
+    assert more["alternatives"] == others  # as many as the search keeps
+
+
+def test_alternatives_of_several_lines_are_whole_texts(client):
+    lines = f"{TEXT}\n\n{SOURCE[1]}"
+    asked = {"q": [lines], "source": "de", "target": "en", "alternatives": 1}
+    answer = json.loads(client.ask("POST", "/translate", asked)[1])
+    [[alternative]] = answer["alternatives"]
+    assert alternative.count("\n") == 2
+    assert alternative != answer["translatedText"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"), [(SOURCE[2], 90, 100), ("Qwrt zxcvb plok", 0, 10), ("", 0, 0)]
+)
+def test_a_language_is_detected_as_far_as_the_vocabulary_knows_the_text(client, text, low, high):
+    answer = client.ask("POST", "/translate", {"q": text, "target": "en"})[1]
+    detected = json.loads(answer)["detectedLanguage"]
+    assert detected["language"] == "de"
+    assert low <= detected["confidence"] <= high

@@ -7,14 +7,15 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from scripts.laboratory.serve import running
+from scripts.laboratory.serve import running, wait_for_port
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.serve import group_runs
-from tests.serve.serving import GOOD, Client
+from tests.serve.serving import GOOD, Client, make_app, served, serving
 from tests.toy_run import SOURCE, make_toy_run
 from tests.waiting import wait_for
 
@@ -67,12 +68,60 @@ def test_a_taken_port_is_named(runs, capsys):
     assert "in use" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_the_server_ends_if_the_process_that_translates_dies(runs, tmp_path):
-    with running(runs[0], tmp_path) as server:
-        times = server.cpu_ms()
-        del times[str(server.process.pid)]
-        os.kill(int(times.most_common(1)[0][0]), signal.SIGKILL)  # the busiest of its children
-        assert Client(server.port).ask("POST", "/translate", GOOD)[0] == 500
-        assert server.process.wait(timeout=60) == 128 + signal.SIGTERM
-        assert "died" in server.log_path.read_text()
+def children(process):
+    """The processes that a process has started."""
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(pid) for pid in path.read_text().split()]
+
+
+def translator_process(process):
+    """The process of a server that translates; others track resources or write the page."""
+    for pid in children(process):
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    raise AssertionError("no process translates")
+
+
+def test_the_command_fails_if_the_process_that_translates_dies(runs):
+    with running(runs[0]) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            os.kill(translator_process(server.process), signal.SIGKILL)
+            assert server.process.wait(timeout=30) == 1
+            connection.settimeout(5)
+            assert connection.recv(1) == b""
+
+
+def test_health_says_that_nothing_translates():
+    app = make_app(served())
+    app.is_broken = True
+    with serving(app) as client:
+        status, text = client.ask("GET", "/health")
+    assert status == 503
+    assert "died" in text
+
+
+def test_sigterm_does_not_wait_for_a_text_longer_than_documented(runs, tmp_path):
+    code = (
+        "import seq2seq_attn.serve as s; s.DRAIN_TIMEOUT_S = 1; import seq2seq_attn.__main__ as m"
+    )
+    options = f"serve {runs[0]} --port 0 --device cpu".split()
+    log_path = tmp_path / "log"
+    with log_path.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"{code}; m.main()", *options], stderr=file
+        )
+    try:
+        port = wait_for_port(process, log_path)
+        stopped = translator_process(process)
+        os.kill(stopped, signal.SIGSTOP)  # a text that takes for ever
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(Client(port).ask, "POST", "/translate", GOOD)
+            wait_for(lambda: "seq2seq_lines_waiting 0" in Client(port).ask("GET", "/metrics")[1])
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=30) == 128 + signal.SIGTERM
+            assert answer.exception() or answer.result()[0] == 500
+        assert "Traceback" not in log_path.read_text()
+        assert not Path(f"/proc/{stopped}").exists()
+    finally:
+        process.kill()
+        process.wait()

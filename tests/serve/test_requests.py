@@ -1,10 +1,14 @@
 """What cannot be translated is refused, and logged without its text."""
 
+import base64
+import json
 import logging
+import re
 
 import pytest
 
-from tests.serve.serving import GOOD, MAX_CHARACTERS, make_app, serving
+from tests.serve.serving import GOOD, MAX_CHARACTERS, make_app, served, serving
+from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize(
@@ -12,10 +16,10 @@ from tests.serve.serving import GOOD, MAX_CHARACTERS, make_app, serving
     [
         ("/translate", {**GOOD, "q": ["Geheim", 1]}, 400, "q"),
         ("/translate", {**GOOD, "target": "fr"}, 400, "de to en"),
-        ("/translate", {**GOOD, "target": ["en"]}, 400, "de to en"),
+        ("/translate", {**GOOD, "target": ["en"]}, 400, "target"),
         ("/translate", {**GOOD, "source": "fr"}, 400, "de to en"),
         ("/translate", {**GOOD, "format": "html"}, 400, "format"),
-        ("/translate", {**GOOD, "q": "Geheim" * MAX_CHARACTERS}, 413, "q"),
+        ("/translate", {**GOOD, "q": "Geheim" * MAX_CHARACTERS}, 413, "500"),
         ("/translate", {**GOOD, "q": "Geheim\ud800"}, 400, "UTF-8"),
         ("/translate", ["Geheim"], 400, "JSON"),
         (
@@ -52,7 +56,14 @@ def test_what_cannot_be_translated_is_refused_and_logged_without_text(
 
 @pytest.mark.parametrize(
     "body",
-    [b"{", b"[" * 6_000, b'{"q": ' + b"9" * 5_000 + b"}", b"\xff\xfe", b'{"q": "a"' + b" " * 1_000],
+    [
+        b"{",
+        b"[" * 6_000,
+        b'{"q": ' + b"9" * 5_000 + b"}",
+        b"\xff\xfe",
+        b'[["q", "a"], ["target", "en"]]',
+        b'{"q": "a"' + b" " * 1_000,
+    ],
 )
 def test_broken_json_is_refused(client, body):
     assert client.ask("POST", "/translate", body, {"Content-Type": "application/json"})[0] == 400
@@ -60,19 +71,99 @@ def test_broken_json_is_refused(client, body):
 
 @pytest.mark.usefixtures("app")
 def test_a_key_is_needed_for_all_but_health_and_languages():
-    with serving(make_app({("de", "en"): 16}, key="Schlüssel")) as client:
+    with serving(make_app(served(("de", "en")), key="Schlüssel")) as client:
         assert client.ask("POST", "/translate", {**GOOD, "api_key": "Schlüssel"})[0] == 200
         wrong = {"Authorization": "DeepL-Auth-Key falsch"}
         assert client.ask("POST", "/translate", GOOD, wrong)[0] == 403
         for path in ("/translate", "/detect"):
             assert client.ask("POST", path, GOOD)[0] == 403
-        for path in ("/metrics", "/"):
+        for path in ("/metrics", "/v2/usage"):
             assert client.ask("GET", path)[0] == 403
+        assert client.ask("GET", "/")[0] == 401
         for path in ("/health", "/languages"):
             assert client.ask("GET", path)[0] == 200
 
 
 @pytest.mark.usefixtures("app")
 def test_a_missing_key_is_not_the_word_none():
-    with serving(make_app({("de", "en"): 16}, key="None")) as client:
+    with serving(make_app(served(("de", "en")), key="None")) as client:
         assert client.ask("POST", "/translate", GOOD)[0] == 403
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_key_beyond_ascii_is_accepted_in_the_header(encoding):
+    with serving(make_app(served(("de", "en")), key="Schlüssel")) as client:
+        header = {"Authorization": "DeepL-Auth-Key Schlüssel".encode(encoding)}
+        assert client.ask("POST", "/translate", GOOD, header)[0] == 200
+
+
+def test_a_browser_sends_the_key_as_a_password(served_page):
+    with serving(make_app(served(), served_page, key="Schlüssel")) as client:
+        assert client.ask("GET", "/")[0] == 401
+        password = base64.b64encode("any:Schlüssel".encode()).decode()
+        assert client.ask("GET", "/", headers={"Authorization": f"Basic {password}"})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:5000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:5000", 200),
+        ("192.168.0.7:5000", 200),
+        ("translate.example:5000", 200),
+        ("TRANSLATE.example", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example:5000", 403),
+        ("[::1", 403),
+    ],
+)
+def test_names_of_other_hosts_are_refused(host, status):
+    with serving(make_app(served(), hosts=["translate.example"])) as client:
+        assert client.ask("GET", "/health", headers={"Host": host})[0] == status
+
+
+ORIGIN = "https://example.org"
+
+
+def test_only_pages_of_allowed_origins_may_read_answers():
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-a"}
+    with serving(make_app(served(), origins=[ORIGIN])) as client:
+        for origin, expected in ((ORIGIN, ORIGIN), ("https://evil.example", None)):
+            headers = {"Origin": origin}
+            for method, path, more in (("GET", "/health", {}), ("OPTIONS", "/translate", asks)):
+                answer = client.open(method, path, headers={**headers, **more})
+                assert answer.headers["Access-Control-Allow-Origin"] == expected
+        refused = client.open("POST", "/translate", b"", {"Origin": ORIGIN})
+        assert refused.headers["Access-Control-Allow-Origin"] == ORIGIN
+    with serving(make_app(served())) as client:
+        answer = client.open("GET", "/health", headers={"Origin": ORIGIN})
+        assert answer.headers["Access-Control-Allow-Origin"] is None
+
+
+def test_every_metric_has_help_and_type(client):
+    text = client.ask("GET", "/metrics")[1]
+    described = re.findall(r"^# HELP (\w+) .+\n# TYPE \1 (?:counter|gauge|summary)$", text, re.M)
+    values = re.findall(r"^(\w+)[{ ]", text, re.M)
+    assert described
+    assert {re.sub("(?<=seconds)_(sum|count)$", "", name) for name in values} <= set(described)
+
+
+def test_openapi_describes_every_path_with_its_parameters(client):
+    document = json.loads(client.ask("GET", "/openapi.json")[1])
+    assert document["openapi"].startswith("3.")
+    body = document["paths"]["/translate"]["post"]["requestBody"]["content"]
+    schema = body["application/json"]["schema"]
+    assert schema["required"] == ["q", "target"]
+    assert "text" in str(document["paths"]["/v2/translate"]["post"]["requestBody"])
+    for path, operations in document["paths"].items():
+        [method] = operations
+        assert client.ask(method.upper(), path, b"")[0] not in (404, 405)
+
+
+def test_a_log_line_names_the_client(client, caplog):
+    caplog.set_level(logging.INFO)
+    client.ask("GET", "/health")
+    wait_for(lambda: "127.0.0.1 GET /health 200" in caplog.text)

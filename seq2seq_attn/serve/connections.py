@@ -1,0 +1,41 @@
+"""Bound the connections of the server: their number, and the time that one may take to ask."""
+
+import asyncio
+import logging
+import resource
+import time
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+BACKLOG = 128
+"""maximum number of connections that wait to be accepted"""
+REQUEST_TIMEOUT_S = 10
+"""maximum number of seconds until a connection has sent the headers of its first request"""
+MAX_CONNECTIONS = min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+"""maximum number of open connections. The other half of the file descriptors is for those that are
+accepted before a surplus is closed."""
+_LOG_INTERVAL_S = 60
+
+log = logging.getLogger(__name__)
+
+
+class Connection(H11Protocol):
+    """A connection, which is closed at once beyond the maximum number, and after a time without a
+    request."""
+
+    logged_at: ClassVar[float] = -_LOG_INTERVAL_S
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+            if time.monotonic() > Connection.logged_at + _LOG_INTERVAL_S:
+                Connection.logged_at = time.monotonic()
+                log.warning("%d connections are open; others are closed", MAX_CONNECTIONS)
+            return
+        self.loop.call_later(REQUEST_TIMEOUT_S, self._expire)
+
+    def _expire(self) -> None:
+        if self.cycle is None:  # no request
+            self.transport.abort()

@@ -1,0 +1,38 @@
+"""Write the log in a thread, with the time, so that nothing waits for a reader of the log."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.handlers import QueueHandler, QueueListener
+from queue import Queue
+
+_MAX_LINES = 1_000
+"""maximum number of lines that wait to be written; more are dropped"""
+_END_TIMEOUT_S = 1.0
+
+
+class _DroppingHandler(QueueHandler):
+    """Puts lines into a queue, and drops them if it is full."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Drop the line."""
+
+
+@contextmanager
+def logging_in_background() -> Iterator[None]:
+    """Let a thread write the log of the package inside the block."""
+    package = logging.getLogger("seq2seq_attn")
+    former = list(package.handlers)
+    lines: Queue[logging.LogRecord] = Queue(_MAX_LINES)
+    handler = _DroppingHandler(lines)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    QueueListener(lines, *former).start()  # its thread ends with the process
+    package.handlers = [handler]
+    try:
+        yield
+    finally:
+        package.handlers = former
+        stop_at = time.monotonic() + _END_TIMEOUT_S
+        while lines.unfinished_tasks and time.monotonic() < stop_at:
+            time.sleep(0.01)

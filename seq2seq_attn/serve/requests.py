@@ -1,0 +1,163 @@
+"""Read requests: their parameters, their key and the name of the host that they ask for."""
+
+import asyncio
+import base64
+import hmac
+import ipaddress
+import json
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import BaseModel, Field, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from seq2seq_attn.config.explain import expected
+
+BODY_TIMEOUT_S = 10
+"""maximum number of seconds to receive the body of a request"""
+_MAX_FIELDS = 1_000
+"""maximum number of fields in a multipart form"""
+_FORM = "multipart/form-data"
+
+
+class Access(NamedTuple):
+    """Who may ask for what."""
+
+    key: str = ""
+    """key that clients must send; empty if clients need no key"""
+    max_characters: int = 10_000
+    """maximum number of characters in the texts of a request"""
+    hosts: Sequence[str] = ()
+    """names of this machine that clients use, besides its addresses and `localhost`"""
+    origins: Sequence[str] = ()
+    """origins of pages that may read answers; `*` stands for all"""
+
+
+class Detection(BaseModel):
+    """The parameters of `/detect`."""
+
+    q: str | list[str]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the request."""
+        return [self.q] if isinstance(self.q, str) else self.q
+
+
+class LibreTranslation(Detection):
+    """The parameters of LibreTranslate's `/translate`."""
+
+    source: str = "auto"
+    target: str
+    format: Literal["text"] = "text"
+    alternatives: int = Field(0, ge=0)
+
+
+class DeepLTranslation(Detection):
+    """The parameters of DeepL's `/v2/translate`."""
+
+    q: str | list[str] = Field(alias="text")
+    source_lang: str = ""
+    target_lang: str
+    tag_handling: Literal[""] = ""
+
+
+ParametersT = TypeVar("ParametersT", bound=Detection)
+
+
+async def read_request(request: Request, kind: type[ParametersT], access: Access) -> ParametersT:
+    """Read and check the parameters of a request, and its key.
+
+    Raises:
+        HTTPException: as `read_values`, the key is wrong, a parameter has a wrong value, or the
+            texts are too long.
+    """
+    values = await read_values(request)
+    check_key(request, access.key, values.get("api_key"))
+    given = {name: value for name, value in values.items() if value is not None}
+    try:
+        parameters = kind.model_validate(given)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        name = problems[0]["loc"][0]
+        same = [problem for problem in problems if problem["loc"][0] == name]
+        raise HTTPException(400, f"{name}: {expected(same)}") from None
+    if sum(map(len, parameters.texts)) > access.max_characters:
+        raise HTTPException(413, f"the texts: expected at most {access.max_characters} characters")
+    return parameters
+
+
+async def read_values(request: Request) -> dict[str, Any]:
+    """Return the parameters in the query and the body of a request. Raises HTTPException: the body
+    cannot be read or takes too long."""
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            in_body = await _read_body(request)
+        values = {**parse_form(request.url.query), **in_body}
+        json.dumps(values, ensure_ascii=False).encode()  # raises an error for a lone surrogate
+    except TimeoutError:
+        raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
+    except (ValueError, TypeError, RecursionError):
+        raise HTTPException(400, "expected a JSON object, or a form, in UTF-8") from None
+    return values
+
+
+async def _read_body(request: Request) -> dict[str, Any]:
+    """Return the parameters in the body: a form, or a JSON object, which many clients send without
+    its content type. Raises ValueError: it is neither."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == _FORM:
+        async with request.form(max_files=0, max_fields=_MAX_FIELDS) as form:
+            return _group_by_name(form.multi_items())
+    body = (await request.body()).decode()
+    if kind != "application/json" and not body.lstrip().startswith("{"):
+        return parse_form(body)
+    values = json.loads(body)
+    if not isinstance(values, dict):
+        raise ValueError("not a JSON object")
+    return values
+
+
+def parse_form(text: str) -> dict[str, Any]:
+    """Return the values of a URL-encoded form or a query by name."""
+    return _group_by_name(parse_qsl(text, keep_blank_values=True, errors="strict"))
+
+
+def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the values of a form by name. The value of a repeated name is a list."""
+    values: dict[str, list[Any]] = {}
+    for name, value in items:
+        values.setdefault(name, []).append(value)
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
+
+
+def check_key(request: Request, key: str, sent: object) -> None:
+    """Check the key of a request, if one is needed: `sent`, or the key in the header `Authorization`, which is
+    `DeepL-Auth-Key KEY`, `Bearer KEY` or the password of `Basic`. Raises HTTPException: no key is
+    right."""
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
+    sent_keys = [str(sent or "").encode(), credentials.encode(), credentials.encode("latin-1")]
+    if scheme.lower() == "basic":
+        with suppress(ValueError):
+            sent_keys.append(base64.b64decode(credentials).partition(b":")[2])
+    if key and not any(hmac.compare_digest(sent_key, key.encode()) for sent_key in sent_keys):
+        raise HTTPException(403, "expected a valid key, as api_key or in the header Authorization")
+
+
+def is_expected_host(host: str, names: Collection[str]) -> bool:
+    """Return whether the header `Host` is an address, `localhost` or one of `names`.
+
+    A page of another site can make its own name resolve to this machine (DNS rebinding), and would
+    then be allowed to read answers. Its requests have its name in this header.
+    """
+    name = host
+    try:
+        name = urlsplit(f"//{host}").hostname or "localhost"  # HTTP/1.0 needs no host
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in ("localhost", *names)
+    return True
