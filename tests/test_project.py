@@ -1,0 +1,35 @@
+"""The project's own files: the hosted gate runs what exists, and the version stands in one place."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import seq2seq_attn
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_scripts_that_a_workflow_runs_exist(workflow):
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    commands = [step.get("run", "") for job in jobs.values() for step in job.get("steps", [])]
+    scripts = re.findall(r"scripts/\w+", "\n".join(commands))
+    assert commands
+    for script in scripts:
+        assert os.access(ROOT / script, os.X_OK), script
+
+
+def test_the_hosted_gate_tests_every_python_that_the_package_names():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r"Python :: (3\.\d+)", project)
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == named
+
+
+def test_the_citation_states_the_version_of_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == seq2seq_attn.__version__
