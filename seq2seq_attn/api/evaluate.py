@@ -36,6 +36,7 @@ from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
+from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.translate.figure import PlotFormat
 from seq2seq_attn.translate.load import check_alike
 
@@ -68,7 +69,7 @@ def evaluate(
     **search: Any,
 ) -> Report:
     """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
-    options of the search, for example `beam_size=1`. `Report.data` holds the scores as plain
+    options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds the scores as plain
     values. If no output file is named, the report is written to the first run's directory.
 
     >>> evaluate("runs/a").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
@@ -159,7 +160,15 @@ def _make_systems(
                 "%s: its training has not finished; its best model so far is evaluated", run.path
             )
     names = run_names([run.path for run in opened], [run.config for run in opened])
-    make = partial(System, options={**search, "n_best": 1}, device=device, precision=precision)
+    options = {**search, "n_best": 1}
+    glossary = options.pop("glossary", None)
+    make = partial(
+        System,
+        options=options,
+        device=device,
+        precision=precision,
+        glossary=read_glossary(glossary) if glossary else (),
+    )
     systems = [make(name, [run]) for name, run in zip(names, opened, strict=True)]
     _ = systems[0].resolved_precision  # raises now if the device or precision is unknown
     if not ensemble:

@@ -37,6 +37,7 @@ from seq2seq_attn.runtime.memory import (
     suggest_smaller_batch,
 )
 from seq2seq_attn.search.base import find_search
+from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.text.lines import count_lines, warn_about_tabs
 from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.translate.load import load
@@ -66,6 +67,7 @@ def translate_lines(
     attention: Sequence[Path] = (),
     device: str = "auto",
     precision: str = "auto",
+    glossary: str | Path | None = None,
     **search: Any,
 ) -> None:
     """Translate texts, files or standard input. The arguments are the options of the command.
@@ -79,6 +81,7 @@ def translate_lines(
     names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
+    entries = read_glossary(glossary) if glossary else ()
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
     with paused_collector():
@@ -99,7 +102,9 @@ def translate_lines(
         bar = stack.enter_context(_progress_bar(names, output))
         num_lines = 0
         for chunk in chunks:
-            translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
+            translated = translator.translate_lines(
+                chunk, keep_attention=keep_attention, glossary=entries, **search
+            )
             write_lines(writers, chunk, translated, first=num_lines)
             num_lines += len(chunk)
             bar.update(len(chunk))
@@ -233,7 +238,7 @@ class Warnings:
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
         self._counts.update(lines=1, tokens=len(tokens), unknown=len(best.unknown))
         self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
-        self._counts.update(lines_unknown=bool(best.unknown))
+        self._counts.update(lines_unknown=bool(best.unknown), lacking=bool(best.missing))
         for position in best.unknown:
             word = _show(tokens[position])
             if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
@@ -256,6 +261,9 @@ class Warnings:
                 "--precision fp32"
             )
             log.warning(message, self._where, f"{counts['broken']:,}", num_lines)
+        if counts["lacking"]:
+            message = "%s%s of %s without a term that the glossary requires"
+            log.warning(message, self._where, f"{counts['lacking']:,}", num_lines)
         if counts["cut"]:
             ratio = self._search.length_ratio
             limit = f"{ratio:g} * source tokens + {self._search.max_length_extra}"

@@ -44,7 +44,7 @@ GROUPS = {
     "Settings": "config vary seeds settings seed dump_config imports",
     "Run": "run from_run run_dir resume overwrite",
     "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram "
-    "max_length_ratio unk prefix",
+    "max_length_ratio unk prefix glossary",
     "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
     "Output": "output weights license private format alignment attention full json report plots "

@@ -73,6 +73,7 @@ class EvaluateOptions(TypedDict, total=False):
             "N", "Join buckets under N pairs to their smaller neighbor.", default="0", min=0
         ),
     ]
+    glossary: shared.Glossary
     reuse_hypotheses: Annotated[
         bool,
         shared.flag(

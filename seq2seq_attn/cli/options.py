@@ -126,6 +126,14 @@ Attention = Annotated[
         "Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated.",
     ),
 ]
+Glossary = Annotated[
+    Path,
+    option(
+        "FILE",
+        "Terms, one per line: source term, tab, target term. A line with a source term is "
+        "translated with its target term.",
+    ),
+]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:N.", default="auto")]
 TranslationPrecision = Annotated[
     str, option("NAME", "auto, fp32, bf16 or int8.", "--precision", default="auto, which is fp32")

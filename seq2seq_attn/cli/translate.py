@@ -48,6 +48,7 @@ class TranslateOptions(TypedDict, total=False):
             default="text",
         ),
     ]
+    glossary: shared.Glossary
     alignment: shared.Alignment
     attention: shared.Attention
     device: shared.Device

@@ -16,6 +16,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.search.base import find_search
+from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
@@ -56,6 +57,7 @@ class System:
     """options of the search, which replace the options of the first run"""
     device: str = "auto"
     precision: str = "auto"
+    glossary: Glossary = ()
 
     @property
     def is_ensemble(self) -> bool:
@@ -94,6 +96,8 @@ class System:
                 variation += f".{_SHORT_NAMES.get(key, key)}{_short_text(value)}"
         if self.resolved_precision != "fp32":
             variation += f".{self.resolved_precision}"
+        if self.glossary:
+            variation += ".glossary"
         return variation
 
     @property
@@ -144,6 +148,7 @@ class System:
         described["lowercases"] = self.config.data.tokenizer.lowercase
         described["search"] = self._reported_options()
         described["precision"] = self.resolved_precision
+        described["glossary"] = [list(entry) for entry in self.glossary]
         return described
 
     def _reported_options(self) -> dict[str, Any]:

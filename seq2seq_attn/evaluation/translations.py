@@ -107,7 +107,12 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     num_cut = num_unknown = 0
     with suggest_smaller_batch(system.search.batch_size):
         translations = tqdm(
-            translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
+            translator.translate_lines(
+                test_set.source,
+                keep_attention=keep_maps,
+                glossary=system.glossary,
+                **system.options,
+            ),
             desc=visible(f"{system.name}, {test_set.name}"),
             total=len(test_set.source),
             unit="line",
@@ -176,6 +181,7 @@ def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
         **decisive_options(system.search),
         "max_source_length": _max_source_length(system, test_set),
         "precision": system.resolved_precision,
+        "glossary": [list(entry) for entry in system.glossary],
         "model_sha256": system.model_hash,
         "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
         "version": __version__,

@@ -161,6 +161,8 @@ class SearchSource(NamedTuple):
     """the scorers of the search; the first reads the model's log-probabilities"""
     keeps_weights: bool = True
     """whether the search returns the attention weights of hypotheses"""
+    continuing: Sequence[int] = ()
+    """ids of tokens that continue a word, which must not follow a required word"""
     to_ids: Callable[[str], list[int]] = lambda text: []
     """returns the target ids of a text"""
     to_text: Callable[[int, Hypothesis], str] = lambda sentence, hypothesis: ""

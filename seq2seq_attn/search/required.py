@@ -8,7 +8,8 @@ tokens of the phrase if it ends with them.
 A hypothesis that meets m of the n required tokens belongs to bank m. With k free slots, each of the
 n + 1 banks keeps its best k / (n + 1) continuations, rounded down. The best other continuations
 fill the slots that are left. So hypotheses that have yet to meet a word compete with each other,
-not with hypotheses of other banks. A hypothesis ends only after it has met all phrases.
+not with hypotheses of other banks. A hypothesis ends only after it has met all phrases, and then at
+the length limit at the latest.
 
 A hypothesis is continued by its most probable tokens, and by the next token of each phrase that it
 does not contain yet.
@@ -64,25 +65,37 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
             f"beam_size={options.beam_size}: too few for {num_banks - 1} required tokens; set "
             f"{num_banks}"
         )
-    choose = partial(choose_by_bank, phrases=phrases, num_banks=num_banks)
+    continuing = torch.tensor(list(source.continuing), device=source.batch.ids_BS.device)
+    choose = partial(choose_by_bank, phrases=phrases, num_banks=num_banks, continuing=continuing)
     return search_beams(model, source, options, choose, num_slots=options.beam_size)
 
 
 def choose_by_bank(
-    beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int
+    beam: Beam,
+    ranked: Ranked,
+    *,
+    phrases: Sequence[Sequence[int]],
+    num_banks: int,
+    continuing: Tensor,
 ) -> Candidates:
     """Choose the best continuations of each bank, then the best other continuations."""
     num_beams, num_slots = beam.totals_BK.shape
     tokens_RT = beam.tokens_BKT.flatten(0, 1)[:, 1:]
     scores_RV = ranked.scores()
-    met_RP = count_met(tokens_RT, phrases)
+    met_RP = count_met(tokens_RT, phrases, continuing)
     lacks_any_R1 = (met_RP.sum(dim=1) < num_banks - 1).unsqueeze(1)
     is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
     scores_RV = scores_RV.masked_fill(lacks_any_R1 & is_end_V, -torch.inf)
+    if phrases:
+        is_last_B = beam.limits_B <= beam.tokens_BKT.shape[2]
+        is_complete_BK = ~lacks_any_R1.view(num_beams, -1) & (beam.totals_BK > -torch.inf)
+        must_end_B = is_last_B & is_complete_BK.any(dim=1)
+        must_end_R1 = must_end_B.repeat_interleave(num_slots).unsqueeze(1)
+        scores_RV = scores_RV.masked_fill(must_end_R1 & ~is_end_V, -torch.inf)
     scores_RJ, ids_RJ = _candidates(scores_RV, met_RP, phrases, num_slots)
     tokens_XT = tokens_RT.repeat_interleave(ids_RJ.shape[1], dim=0)
     longer_XT = torch.cat([tokens_XT, ids_RJ.view(-1, 1)], dim=1)
-    banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
+    banks_BC = count_met(longer_XT, phrases, continuing).sum(dim=1).view(num_beams, -1)
 
     order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
@@ -96,18 +109,23 @@ def choose_by_bank(
     return Candidates(ids_RJ, scores_RJ, order_BK)
 
 
-def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:
-    """Return `met_XP`, the number of tokens of each phrase that each row of tokens meets."""
+def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]], continuing: Tensor) -> Tensor:
+    """Return `met_XP`, the number of tokens of each phrase that each row of tokens meets.
+
+    A phrase before a token of `continuing` does not count.
+    """
     num_rows, length = tokens_XT.shape
     met_XP = torch.zeros(num_rows, len(phrases), dtype=torch.int64, device=tokens_XT.device)
+    is_continuing_XT = torch.isin(tokens_XT, continuing)
     for column, phrase in enumerate(phrases):
         wanted = torch.tensor(phrase, device=tokens_XT.device)
         for size in range(1, min(len(phrase), length) + 1):
             ends_so_X = (tokens_XT[:, length - size :] == wanted[:size]).all(dim=1)
             met_XP[ends_so_X, column] = size
         if length >= len(phrase):
-            is_within_X = (tokens_XT.unfold(1, len(phrase), 1) == wanted).all(dim=2).any(dim=1)
-            met_XP[is_within_X, column] = len(phrase)
+            is_here_XT = (tokens_XT.unfold(1, len(phrase), 1) == wanted).all(dim=2)
+            is_here_XT[:, :-1] &= ~is_continuing_XT[:, len(phrase) :]
+            met_XP[is_here_XT.any(dim=1), column] = len(phrase)
     return met_XP
 
 

@@ -6,6 +6,7 @@ model translates at once: a line, or a piece of a long line. A line may have sev
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -161,6 +162,7 @@ def join_translations(segments: Sequence[Translation], source: Source) -> Transl
         heaviest=None if any(segment.heaviest is None for segment in segments) else heaviest,
         is_cut=any(segment.is_cut for segment in segments),
         unknown=tuple(sorted(unknown)),
+        missing=tuple(chain.from_iterable(segment.missing for segment in segments)),
     )
 
 

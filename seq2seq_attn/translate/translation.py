@@ -55,6 +55,8 @@ class Translation:
     """whether the length limit cut this translation, or another hypothesis with a higher score"""
     unknown: tuple[int, ...] = ()
     """positions of the source tokens that are not in the run's vocabulary"""
+    missing: tuple[str, ...] = ()
+    """required terms of a glossary that the translation lacks"""
 
     def links(self) -> list[tuple[int, int]]:
         """Return the hard alignment: a link from each target token to its heaviest source token.

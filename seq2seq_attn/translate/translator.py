@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -31,6 +32,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run import ModelInfo, Run
 from seq2seq_attn.runtime.device import translation_precision
+from seq2seq_attn.search import required
 from seq2seq_attn.search.base import (
     Hypothesis,
     Scorer,
@@ -40,6 +42,7 @@ from seq2seq_attn.search.base import (
     find_search,
 )
 from seq2seq_attn.search.steps import Ensemble, step_model
+from seq2seq_attn.text.glossary import Glossary, read_glossary
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
@@ -53,6 +56,7 @@ from seq2seq_attn.translate.segments import (
     join_n_best,
     map_in_batches,
 )
+from seq2seq_attn.translate.terms import Terms, check_method, prepare_terms, require_terms
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
 
 
@@ -63,6 +67,7 @@ class _Plan(NamedTuple):
     options: SearchConfig
     scorers: Sequence[Scorer]
     keep_attention: bool
+    terms: Terms | None = None
 
 
 class Translator:
@@ -107,6 +112,7 @@ class Translator:
         self.max_source_length = config.data.max_length
         """the maximum number of source tokens (without EOS) in a segment"""
         self._scorer_runs: dict[str, Translator] = {}
+        self._languages = config.data.source_name, config.data.target_language
 
     def __repr__(self) -> str:
         sizes = f"{len(self.source_vocab):,} source and {len(self.target_vocab):,} target types"
@@ -132,7 +138,8 @@ class Translator:
             keep_attention: False leaves `attention` out, which saves a little time.
             options: options of the search, for example `beam_size=1`, `prefix="A man"`,
                 `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`). An
-                option that is not given has the value that the run is configured with.
+                option that is not given has the value that the run is configured with. `glossary`
+                names a file of source terms and target terms (`text/glossary.py`).
 
         Raises:
             UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without
@@ -171,7 +178,12 @@ class Translator:
         return list(force_decode(self, sources, targets, batch_size=batch_size))
 
     def translate_lines(
-        self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
+        self,
+        lines: Iterable[str],
+        *,
+        keep_attention: bool = True,
+        glossary: str | Path | Glossary = (),
+        **options: Any,
     ) -> Iterator[list[Translation]]:
         """Yield the translations of each line, as `translate_n_best`, in bounded memory.
 
@@ -191,7 +203,13 @@ class Translator:
         scorers = []
         for name, scorer_options in values.scorers.items():
             scorers.append(build_variant(SCORER, name, scorer_options, load_steps=self._load_steps))
-        plan = _Plan(search, values, scorers, keep_attention and self.has_attention)
+        terms = None
+        if glossary:
+            check_method(search, values)
+            entries = glossary if isinstance(glossary, tuple) else read_glossary(glossary)
+            sides = self.source_tokenizer, self.target_tokenizer, self.target_vocab
+            terms = prepare_terms(entries, self._languages, *sides)
+        plan = _Plan(search, values, scorers, keep_attention and self.has_attention, terms)
         translated = (
             self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=values.n_best)
         )
@@ -212,10 +230,18 @@ class Translator:
             segments += line_segments
             counts.append(len(line_segments))
 
-        translate = partial(self._translate_batch, plan=plan)
-        lengths = [len(segment.source) for segment in segments]
-        batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
-        translated = iter(map_in_batches(translate, segments, lengths, batch_size))
+        all_translations = self._translate_segments(segments, plan)
+        if plan.terms is not None:
+
+            def translate_again(
+                lacking: Sequence[Segment], options: required.Options
+            ) -> list[list[Translation]]:
+                return self._translate_segments(
+                    lacking, plan._replace(search=required.search, options=options)
+                )
+
+            require_terms(plan.terms, segments, all_translations, plan.options, translate_again)
+        translated = iter(all_translations)
 
         results = []
         for count in counts:
@@ -225,6 +251,15 @@ class Translator:
             else:
                 results.append([empty_translation(plan.keep_attention)])
         return results
+
+    def _translate_segments(
+        self, segments: Sequence[Segment], plan: _Plan
+    ) -> list[list[Translation]]:
+        """Return the translations of each segment."""
+        translate = partial(self._translate_batch, plan=plan)
+        lengths = [len(segment.source) for segment in segments]
+        batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
+        return map_in_batches(translate, segments, lengths, batch_size)
 
     def _split(self, line: str, tokens: Sequence[str]) -> list[Segment]:
         """Return the segments of a line. A blank line has none.
@@ -259,6 +294,7 @@ class Translator:
             prefixes,
             plan.scorers,
             keeps_weights=plan.keep_attention or options.unk == "copy",
+            continuing=plan.terms.continuing if plan.terms else (),
             to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
             to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
         )

@@ -226,6 +226,20 @@ def test_one_translation_per_line_is_scored(tmp_path):
     assert run_evaluate(tmp_path, "run", beam_size=1, **files).sets[0].num_pairs == 5
 
 
+def test_a_glossary_changes_translations_and_is_reported(workshop, tmp_path):
+    write_lines(tmp_path / "terms.tsv", ["Hund\twater"])
+    write_lines(tmp_path / "src", SOURCE)
+    named = {"source": tmp_path / "src", "reference": tmp_path / "src", "json": tmp_path / "r.json"}
+    report = evaluate(workshop / "additive", glossary=tmp_path / "terms.tsv", **named)
+    where = f"{tmp_path / 'terms.tsv'}, line 1"
+    assert report.data["runs"][0]["glossary"] == [[where, "Hund", "water"]]
+    [hyps] = (tmp_path / "r.hyps").glob("*/files/src.glossary.txt")
+    expected = load(workshop / "additive", "cpu").translate(SOURCE, glossary=tmp_path / "terms.tsv")
+    assert hyps.read_text().splitlines() == [translation.text for translation in expected]
+    again = evaluate(workshop / "additive", reuse_hypotheses=True, **named)
+    assert not again.data["runs"][0]["is_reused"]
+
+
 def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
     config = Run(workshop / "additive").config
     config.search.max_length_ratio = 0.1

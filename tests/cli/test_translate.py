@@ -224,6 +224,14 @@ def test_n_best_is_written_as_moses_has_it(run, capfdbinary):
         assert [float(value) for value in written[2:]] == pytest.approx([log_prob, score], abs=1e-6)
 
 
+def test_a_glossary_holds_for_all_lines_that_are_read(run, stdin, tmp_path, capfdbinary):
+    (tmp_path / "terms.tsv").write_bytes(b"Hund\twater\r\n")
+    stdin(b"Hund\nWiese\nHund\n", SlowStream)
+    translate(run=run.path, glossary=tmp_path / "terms.tsv", max_length_ratio=9.0)
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    assert [re.search(r"\bwater\b", line) is not None for line in lines] == [True, False, True]
+
+
 def test_lines_are_numbered_from_one_read_to_the_next(run, stdin, capfdbinary):
     stdin(b"Hund\nWiese\nHund\n", SlowStream)
     translate(run=run.path, n_best=2, beam_size=2)

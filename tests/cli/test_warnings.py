@@ -9,6 +9,7 @@ from seq2seq_attn import load
 from seq2seq_attn.api.translate import Warnings
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import read_lines
+from seq2seq_attn.translate import terms
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE
 
@@ -77,6 +78,16 @@ def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
     assert f"{sum(is_cut)} of 5" in message
     assert message.endswith("--max-length-ratio")
     assert [line["is_cut"] for line in map(json.loads, read_lines(tmp_path / "out"))] == is_cut
+
+
+def test_lines_that_lack_a_term_of_the_glossary_are_counted(run, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(terms, "MAX_TOKENS", 0)
+    (tmp_path / "terms").write_text("Hund\twater\n")
+    options = {"format": "json", "glossary": tmp_path / "terms"}
+    translate(["Ein Hund", "Wiese"], run=run.path, output=tmp_path / "out", **options)
+    assert any("1 of 2 lines" in message and "glossary" in message for message in caplog.messages)
+    missing = [line["missing"] for line in map(json.loads, read_lines(tmp_path / "out"))]
+    assert missing == [["water"], []]
 
 
 def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):

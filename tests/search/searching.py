@@ -22,11 +22,13 @@ def search(
     prefixes: Sequence[Sequence[int]] = (),
     scorers: Sequence[Scorer] = (),
     to_ids: Callable[[str], list[int]] = lambda text: [],
+    continuing: Sequence[int] = (),
     **options: Any,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence, by the method and options named."""
     method, values = find_search(SearchConfig(), options)
-    return method(model, SearchSource(batch, limits, prefixes, scorers, to_ids=to_ids), values)
+    more = {"to_ids": to_ids, "continuing": continuing}
+    return method(model, SearchSource(batch, limits, prefixes, scorers, **more), values)
 
 
 def best_of_all(

@@ -73,6 +73,24 @@ def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word():
             assert contains(best.ids, [A, B])
 
 
+def test_no_subword_continues_a_required_word():
+    """B continues a word and always follows A where the search allows it."""
+    after = {(A,): {B: 0.9, EOS: 0.1}, (A, B): {EOS: 1.0}, (A, B, A): {EOS: 0.9, B: 0.1}}
+    model = FakeModel(scripted={(): {A: 1.0}, **after})
+    _, batch = sources(1)
+    [[best]] = search(model, batch, [6], beam_size=4, required=["a"])
+    assert best.ids == [A, B]
+    [[best]] = search(model, batch, [6], beam_size=4, required=["a"], continuing=[B])
+    assert best.ids == [A]
+
+
+def test_a_hypothesis_with_all_words_ends_at_the_length_limit():
+    never = FakeModel(num_free=3, eos_bonus=-30.0)
+    for [best] in search(never, sources(4)[1], [6] * 4, beam_size=4, required=["ab"]):
+        assert best.is_finished
+        assert contains(best.ids, [A, B])
+
+
 def test_no_slot_stays_free_while_there_are_continuations():
     model = FakeModel(num_free=6)
     options = {

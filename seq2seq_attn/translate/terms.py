@@ -1,0 +1,146 @@
+"""Translate with a glossary: the target term of a source term is required where a line has it.
+
+All lines are first translated as without a glossary. Segments whose translations lack a term are
+then translated once more, by the search `required`, in a beam that has as many slots for each bank
+as without a glossary. So the translation of a line without terms does not depend on the glossary.
+"""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.search import beam, required
+from seq2seq_attn.search.base import Search
+from seq2seq_attn.text.glossary import Glossary, Words, find_terms, split_terms
+from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.marks import SPACE
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.source import Source
+from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.translate.segments import Segment
+from seq2seq_attn.translate.translation import Translation
+
+MAX_TOKENS = 100
+"""maximum number of required tokens of a segment"""
+
+
+class Side(NamedTuple):
+    """The language and the tokenizer of one side of a run."""
+
+    language: str
+    tokenizer: Tokenizer
+
+    def words(self, term: str) -> Words:
+        """Return the words of a term as the tokenizer spells them."""
+        return self.words_of(self.tokenizer.tokenize(term))
+
+    def words_of(self, tokens: Sequence[str]) -> Words:
+        """Return the words of tokens."""
+        return split_terms(self.tokenizer.detokenize(tokens), self.language)
+
+
+class Terms(NamedTuple):
+    """The terms of a glossary, as a run spells them."""
+
+    source: Side
+    target: Side
+    by_words: dict[Words, str]
+    """target terms by the words of their source terms"""
+    continuing: Sequence[int]
+    """ids of the target tokens that continue a word"""
+
+    def missing(self, terms: Sequence[str], translation: Translation) -> tuple[str, ...]:
+        """Return those of the target terms that a translation lacks."""
+        words = split_terms(translation.text, self.target.language)
+        return tuple(term for term in terms if not find_terms(words, {self.target.words(term): 0}))
+
+    def require(self, terms: Sequence[str], options: SearchConfig) -> required.Options:
+        """Return the options of the search for translations that contain target terms, at most
+        `MAX_TOKENS` tokens of them."""
+        values = options.model_dump()
+        required_terms = [*values.get("required", [])]
+        num_tokens = 0
+        for term in terms:
+            size = len(self.target.tokenizer.tokenize(term))
+            if num_tokens + size <= MAX_TOKENS:
+                num_tokens += size
+                required_terms.append(term)
+        values["required"] = required_terms
+        values["beam_size"] = min(options.beam_size * (num_tokens + 1), 1_000)
+        values["batch_size"] = max(1, options.batch_size // (num_tokens + 1))
+        values["max_length_extra"] += num_tokens + 1
+        return required.Options(**values)
+
+
+def check_method(search: Search, options: SearchConfig) -> None:
+    """Raise UsageError if a method of search cannot require words."""
+    if search not in (beam.search, required.search):
+        raise UsageError(
+            f"method={options.method!r}: cannot require the terms of a glossary; use beam"
+        )
+
+
+@lru_cache(maxsize=4)
+def prepare_terms(
+    glossary: Glossary, languages: tuple[str, str], source: Source, target: Tokenizer, vocab: Vocab
+) -> Terms:
+    """Return the terms of a glossary for a run. `vocab` is its target vocabulary.
+
+    Raises:
+        UsageError: the run does not read one text.
+        UserError: the vocabulary lacks a target term, or a source term has two target terms.
+    """
+    if not isinstance(source, Tokenizer):
+        raise UsageError("glossary: needs a run that reads one text, without marks of sentences")
+    sides = Side(languages[0], source), Side(languages[1], target)
+    by_words: dict[Words, str] = {}
+    for where, source_term, target_term in glossary:
+        if UNK in vocab.ids_of(target.tokenize(target_term)):
+            raise UserError(
+                f"{where}: {target_term!r} is not in the run's target vocabulary; leave it out"
+            )
+        if by_words.setdefault(sides[0].words(source_term), target_term) != target_term:
+            raise UserError(
+                f"{where}: {source_term!r} has another target term in a line before; keep one"
+            )
+    has_subwords = any(SPACE in token for token in vocab.tokens)
+    continuing = []
+    if has_subwords and separates_words(languages[1]):
+        for token_id, token in enumerate(vocab.tokens):
+            if unicodedata.category(token[0])[0] in "LMN":
+                continuing.append(token_id)
+    return Terms(*sides, by_words, continuing)
+
+
+def require_terms(
+    terms: Terms,
+    segments: Sequence[Segment],
+    translated: list[list[Translation]],
+    options: SearchConfig,
+    translate: Callable[[list[Segment], required.Options], list[list[Translation]]],
+) -> None:
+    """Translate segments again whose translations in `translated` lack terms, and replace these.
+
+    Args:
+        options: the options of the search that made the translations.
+        translate: translates segments by the search `required`.
+    """
+    lacking: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for index, segment in enumerate(segments):
+        source_words = terms.source.words_of(segment.source)
+        found = tuple(find_terms(source_words, terms.by_words))
+        if any(terms.missing(found, translation) for translation in translated[index]):
+            lacking[found].append(index)
+    for found, indices in lacking.items():
+        requiring = terms.require(found, options)
+        again = translate([segments[index] for index in indices], requiring)
+        for index, translations in zip(indices, again, strict=True):
+            translated[index] = []
+            for translation in translations:
+                missing = terms.missing(found, translation)
+                translated[index].append(replace(translation, missing=missing))
