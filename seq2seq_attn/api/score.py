@@ -23,13 +23,13 @@ from seq2seq_attn.api.writers import (
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention import word_weights
+from seq2seq_attn.evaluation.attention import gold_pairs, word_weights
 from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
 from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text
 from seq2seq_attn.text.lines import read_lines, warn_about_tabs
-from seq2seq_attn.text.links import Link, words_of
+from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.vocab import UNK, extended_ids
 from seq2seq_attn.translate.load import load
@@ -106,7 +106,7 @@ def score_pairs(
     _log_totals(scored)
     if gold is not None:
         weights = [weights_TS for _, weights_TS in word_weights(pairs_with_links)]
-        _log_fit(score_shifts(list(zip(weights, gold, strict=True))))
+        _log_fit(score_shifts(gold_pairs(weights, gold)))
 
 
 class PairScore(NamedTuple):
@@ -235,18 +235,17 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
-def _read_links(
-    path: Path, sources: Sequence[str], targets: Sequence[str]
-) -> list[tuple[Link, ...]]:
-    """Read the gold word links of each pair. Raises UserError if the number of lines is wrong."""
+def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
+    """Read the line of gold word links of each pair, and check it.
+
+    Raises UserError if the number of lines is wrong, or if a link lies outside its pair."""
     lines = read_lines(path)
     if len(lines) != len(sources):
         raise UserError(
             f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each "
             "pair"
         )
-    links = []
     for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
         sizes = (len(words_of(source)), len(words_of(target)))
-        links.append(parse_links(path, number, line, *sizes))
-    return links
+        parse_links(path, number, line, *sizes)
+    return lines

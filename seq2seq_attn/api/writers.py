@@ -18,6 +18,7 @@ import numpy as np
 from seq2seq_attn.api.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import finite
+from seq2seq_attn.metrics.attention import attention_links, words_from_tokens
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
@@ -185,9 +186,9 @@ def open_attention_writers(
 def _link_form(source: Source) -> LineForm:
     """Return the function that formats word links: `SOURCE-TARGET` positions of words.
 
-    Links are taken from the attention of the best translation.
-    Words are separated by spaces and tabs, and positions are counted from 0. Each vector of a
-    source counts as a word.
+    Links are taken from the attention of the best translation (`attention_links`). A line too long
+    for attention has its links between tokens instead. Words are separated by spaces and tabs, and
+    positions are counted from 0. Each vector of a source counts as a word.
     """
 
     def form(number: int, line: str, translations: list[Translation]) -> str:
@@ -196,7 +197,13 @@ def _link_form(source: Source) -> LineForm:
         target_words = words_of(best.text)
         try:
             words = source.words(line, tokens)
-            links = links_between_words(best.links(), tokens, best.tokens, words, target_words)
+            if best.attention is None:
+                links = links_between_words(best.links(), tokens, best.tokens, words, target_words)
+            else:
+                weights_TS = words_from_tokens(
+                    best.attention, tokens, best.tokens, words, target_words
+                )
+                links = attention_links(weights_TS)
         except ValueError:
             links = []
             log.warning("line %d: its tokens do not spell its words; no links written", number + 1)

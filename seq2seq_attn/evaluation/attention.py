@@ -21,12 +21,13 @@ import numpy.typing as npt
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
 from seq2seq_attn.metrics.attention import (
     AttentionStatistics,
+    GoldPair,
     GoldPairs,
     attention_counts,
     overlap_counts,
     words_from_tokens,
 )
-from seq2seq_attn.text.links import parse_pharaoh
+from seq2seq_attn.text.links import parse_pharaoh, sure_links
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
@@ -109,8 +110,19 @@ def decode_gold(
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
     weights = [weights_TS for _, weights_TS in word_weights(pairs)]
-    links = [parse_pharaoh(line) for line in gold.links]
-    return list(zip(weights, links, strict=True))
+    return gold_pairs(weights, gold.links)
+
+
+def gold_pairs(weights: Iterable[npt.NDArray[np.float64]], lines: Iterable[str]) -> list[GoldPair]:
+    """Return the weights between words of each sentence pair with the gold links of its line.
+
+    Raises:
+        UserError: A link is malformed.
+    """
+    pairs = []
+    for weights_TS, line in zip(weights, lines, strict=True):
+        pairs.append(GoldPair(weights_TS, parse_pharaoh(line), sure_links(line)))
+    return pairs
 
 
 def word_weights(

@@ -10,7 +10,8 @@ with the attention of several target words counts as repeated. Missing and exces
 in the texts, which also works for models without attention.
 
 Alignment error rate compares links read from attention with gold links. A link is a pair (source
-position, target position), as in the Pharaoh format `0-0 1-2`. Koehn and Knowles 2017, "Six
+position, target position), as in the Pharaoh format `0-0 1-2`. `attention_links` reads the links
+everywhere: for `evaluate`, for `score --links`, and for the file of `--alignment`. Koehn and Knowles 2017, "Six
 challenges for neural machine translation", section 3.5, found models whose attention is off by one
 target position. Therefore attention is also compared after a shift by a target position.
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,19 @@ from seq2seq_attn.files import finite
 from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
-GoldPair = tuple[Weights, Sequence[Link]]
-"""Attention weights [T, S] between the words that gold links number, and the links."""
+
+
+class GoldPair(NamedTuple):
+    """The attention of a sentence pair, with its gold links."""
+
+    weights_TS: Weights
+    """attention between the words that gold links number, without the weights on the source's
+    ends"""
+    possible: Sequence[Link]
+    """the gold links, sure links among them"""
+    sure: Sequence[Link]
+
+
 GoldPairs = Sequence[GoldPair]
 SHIFTS = (-1, 0, 1)
 """target positions by which attention is shifted before it is compared with gold links"""
@@ -50,7 +62,8 @@ class AlignmentScore:
     """Scores of a corpus's predicted links against its gold links; rates and shares in [0, 1]."""
 
     error_rate: float
-    """AER (Och and Ney 2003): 1 - (|A and S| + |A and P|) / (|A| + |S|)"""
+    """AER (Och and Ney 2003): 1 - (|A and S| + |A and P|) / (|A| + |S|), with the predicted links
+    A, the sure links S, and the possible links P, which include S"""
     precision: float
     """share of the predicted links that are possible"""
     recall: float
@@ -227,44 +240,62 @@ def words_from_tokens(
     return np.asarray(averaging @ weights_TS.astype(np.float64) @ source_shares)
 
 
+def attention_links(weights_TS: Weights) -> list[Link]:
+    """Return the hard links that attention between words gives, in target order.
+
+    A target word is linked to the source word with the largest weight, even if the source's ends
+    (EOS) have more: on the embedded captions this finds two more of 100 gold links, and as many of
+    its links are right. A word without attention has no link.
+
+    Args:
+        weights_TS: Attention between words, without the weights on the source's ends.
+    """
+    links = []
+    for target, row_S in enumerate(weights_TS):
+        if row_S.any():
+            links.append((int(row_S.argmax()), target))
+    return links
+
+
 def score_attention(pairs: GoldPairs, *, shift: int = 0) -> AlignmentScore:
     """Score attention against gold links.
 
-    Each target position is linked to the source position with the largest weight. With a shift,
-    target position t gets the weights of decoder step t + `shift`. Gold links of target positions
-    without such a step are not counted, so a model with constant delay can reach a perfect score.
-    All gold links count as sure. Precision is 0 without predicted links. The error rate is 0 if
-    there are neither predicted nor gold links.
-
-    Args:
-        pairs: For each sentence pair, the attention between the words that the gold links number,
-            without EOS, and the links.
+    The predicted links are `attention_links`. With a shift, target position t gets the weights of
+    decoder step t + `shift`. Gold links of target positions without such a step are not counted, so
+    a model with constant delay can reach a perfect score. Precision is 0 without predicted links.
+    The error rate is 0 if there are neither predicted nor sure links.
     """
-    num_predicted = num_gold = num_common = 0
+    num_predicted = num_sure = num_common_sure = num_common_possible = 0
     masses: list[float] = []
-    for weights_TS, links in pairs:
+    for weights_TS, all_possible, all_sure in pairs:
         steps = range(len(weights_TS))
-        predicted = {}
-        for step, row_S in enumerate(weights_TS):
-            if step - shift in steps and row_S.any():
-                predicted[step] = int(row_S.argmax())
-        gold: dict[int, set[int]] = {}
-        for source, target in links:
-            if target + shift in steps:
-                gold.setdefault(target + shift, set()).add(source)
-        for step, sources in gold.items():
-            masses.append(float(weights_TS[step, sorted(sources)].sum()))
-            num_gold += len(sources)
-            num_common += predicted.get(step) in sources
+        predicted = {link for link in attention_links(weights_TS) if link[1] - shift in steps}
+        possible = _shifted(all_possible, shift, steps)
+        sure = _shifted(all_sure, shift, steps)
+        linked: dict[int, list[int]] = {}
+        for source, step in sorted(possible):
+            linked.setdefault(step, []).append(source)
+        for step, sources in linked.items():
+            masses.append(float(weights_TS[step, sources].sum()))
         num_predicted += len(predicted)
-    total = num_predicted + num_gold
+        num_sure += len(sure)
+        num_common_sure += len(predicted & sure)
+        num_common_possible += len(predicted & possible)
+    total = num_predicted + num_sure
+    num_common = num_common_sure + num_common_possible
     return AlignmentScore(
-        error_rate=1.0 - 2 * num_common / total if total else 0.0,
-        precision=num_common / num_predicted if num_predicted else 0.0,
-        recall=num_common / num_gold if num_gold else 0.0,
+        error_rate=1.0 - num_common / total if total else 0.0,
+        precision=num_common_possible / num_predicted if num_predicted else 0.0,
+        recall=num_common_sure / num_sure if num_sure else 0.0,
         mass=float(np.mean(masses)) if masses else float("nan"),
         num_pairs=len(pairs),
     )
+
+
+def _shifted(links: Sequence[Link], shift: int, steps: range) -> set[Link]:
+    """Return the links with the decoder step in place of the target position."""
+    moved = {(source, target + shift) for source, target in links}
+    return {(source, step) for source, step in moved if step in steps}
 
 
 def score_shifts(pairs: GoldPairs) -> dict[int, AlignmentScore]:

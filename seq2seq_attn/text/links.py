@@ -2,6 +2,8 @@
 tokens of the same text.
 
 A link is a pair (source position, target position), written as `0-0 1-2` in the Pharaoh format.
+Gold links may be marked: `0-0` is sure, and `0p0` or `0?0` is possible, which means that a system
+may have the link or not (Och and Ney 2003).
 """
 
 import re
@@ -15,7 +17,8 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.normalize import decompose
 
-_PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
+_PHARAOH = re.compile(r"(\d{1,9})([-p?])(\d{1,9})")
+_SURE = "-"
 _WORD = re.compile(r"[^ \t]+")
 # Unicode categories of control characters, characters without width, and spaces.
 _UNSEEN = {"Cc", "Cf", "Zs", "Zl", "Zp"}
@@ -31,21 +34,32 @@ def words_of(line: str) -> list[str]:
 
 
 def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """Return the links of a line such as `0-0 1-2`.
+    """Return the links of a line such as `0-0 1-2`, sure and possible links alike.
 
     Raises:
-        UserError: a field is not two numbers of at most nine digits joined by a hyphen.
+        UserError: a field is not two numbers of at most nine digits joined by `-`, `p` or `?`.
     """
+    return tuple(link for _, link in _parse_marks(line))
+
+
+def sure_links(line: str) -> tuple[Link, ...]:
+    """Return the sure links of a line that `parse_pharaoh` accepts."""
+    return tuple(link for mark, link in _parse_marks(line) if mark == _SURE)
+
+
+def _parse_marks(line: str) -> list[tuple[str, Link]]:
+    """Return the mark and the positions of each link of a line."""
     links = []
     for field in line.split():
         match = _PHARAOH.fullmatch(field)
         if match is None:
             shown = field if len(field) <= 40 else f"{field[:39]}…"
             raise UserError(
-                f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2"
+                f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 "
+                "1-2; a link that is only possible is written 0p0 or 0?0"
             )
-        links.append((int(match[1]), int(match[2])))
-    return tuple(links)
+        links.append((match[2], (int(match[1]), int(match[3]))))
+    return links
 
 
 def links_between_words(

@@ -62,7 +62,8 @@ class Translation:
         """Return the hard alignment: a link from each target token to its heaviest source token.
 
         A link is (source position, target position). Links are in target order. A target token
-        whose highest weight is on the end of a source has no link.
+        whose highest weight is on the end of a source has no link. (Links between words, in the
+        file of `--alignment` and for alignment error rates, ignore the ends instead.)
 
         Raises:
             ValueError: there is no attention.

@@ -27,6 +27,7 @@ def root(tmp_path_factory) -> Path:
         ("target", TARGET),
         ("pairs.tsv", ["source\ttarget", *pairs]),
         ("links", [GOLD] * len(SOURCE)),
+        ("marked", ["0-0 1p1 2?2 3-3 4?3 0p4"] * len(SOURCE)),
         ("first", ["0-0"] * len(SOURCE)),
         ("far", ["0-9", *["0-0"] * 4]),
         ("empty.tsv", []),
@@ -107,10 +108,23 @@ def test_error_rate_against_given_links(capsys, root, tmp_path):
     _, err = score(capsys, *FILES, "--links", "first")  # no link is left one step earlier
     assert "nan" not in err
     assert "AER" in err
-    score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
-    num_gold = sum(len({*line.split()} & {*GOLD.split()}) for line in read_lines(tmp_path / "own"))
-    # EOS may take a word's largest weight
-    assert float(found[0][3]) == pytest.approx(num_gold / 25, abs=0.2)
+
+
+@pytest.mark.parametrize(("name", "line"), [("links", GOLD), ("marked", "0-0 1p1 2?2 3-3 4?3 0p4")])
+def test_error_rate_is_that_of_the_alignment_file(capsys, tmp_path, name, line):
+    """Och and Ney's formula, computed from the file that `--alignment` writes."""
+    _, err = score(capsys, *FILES, "--links", name, "--alignment", str(tmp_path / "own"))
+    shown = re.search(r"links: AER (\d.\d+), precision (\d.\d+), recall (\d.\d+)", err)
+    possible = set(re.sub("[p?]", "-", line).split())
+    sure = {link for link in line.split() if "-" in link}
+    found = [set(links.split()) for links in read_lines(tmp_path / "own")]
+    num_found = sum(map(len, found))
+    num_sure = len(sure) * len(SOURCE)
+    num_found_sure = sum(len(links & sure) for links in found)
+    num_found_possible = sum(len(links & possible) for links in found)
+    error_rate = 1 - (num_found_sure + num_found_possible) / (num_found + num_sure)
+    expected = (error_rate, num_found_possible / num_found, num_found_sure / num_sure)
+    assert tuple(map(float, shown.groups())) == pytest.approx(expected, abs=6e-4)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.evaluation.attention import analyze_attention, decode_gold
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, caption_links, concatenated
-from seq2seq_attn.metrics.attention import score_attention, score_shifts
+from seq2seq_attn.metrics.attention import GoldPair, score_attention, score_shifts
 from seq2seq_attn.text.captions import find_captions, tokenize_caption
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import parse_pharaoh
@@ -74,7 +74,7 @@ def test_alignment_of_character_tokens_equals_plain_python(translators):
     weighted = []
     for translation, pair in zip(decoded, PAIRS, strict=True):
         weights_TS = np.array(plain_words(translation.attention, pair))
-        weighted.append((weights_TS, pair.links))
+        weighted.append(GoldPair(weights_TS, pair.links, pair.links))
     scores = score_shifts(
         decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
     )

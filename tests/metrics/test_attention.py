@@ -7,7 +7,9 @@ import pytest
 
 from seq2seq_attn.metrics.attention import (
     AttentionStatistics,
+    GoldPair,
     attention_counts,
+    attention_links,
     join_statistics,
     overlap_counts,
     score_attention,
@@ -119,15 +121,38 @@ def test_rates_by_hand(predicted, gold, expected):
     for source, target in predicted:
         weights_TS[target] = 0.1
         weights_TS[target, source] = 0.6
-    score = score_attention([(weights_TS, gold)])
+    score = score_attention([GoldPair(weights_TS, gold, gold)])
     assert (score.error_rate, score.precision, score.recall) == pytest.approx(expected)
+
+
+def test_possible_links_count_for_precision_and_sure_links_for_recall():
+    """Och and Ney: 1 - (|A and S| + |A and P|) / (|A| + |S|), with A = 3, S = 2, P = 3."""
+    weights_TS = np.eye(3)
+    sure = [(0, 0), (2, 0)]
+    score = score_attention([GoldPair(weights_TS, [*sure, (1, 1)], sure)])
+    expected = (1 - (1 + 2) / (3 + 2), 2 / 3, 1 / 2)
+    assert (score.error_rate, score.precision, score.recall) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "links"),
+    [
+        ([0.2, 0.5], [(1, 0)]),
+        ([0.3, 0.2], [(0, 0)]),  # half is on the end
+        ([0.5, 0.5], [(0, 0)]),
+        ([0.0, 0.0], []),
+    ],
+)
+def test_a_word_is_linked_to_the_heaviest_word_whatever_is_on_the_end(row, links):
+    assert attention_links(np.array([row])) == links
 
 
 def test_mass_is_the_mean_weight_on_linked_positions():
     weights = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]])
-    score = score_attention([(weights, [(0, 0), (1, 1), (2, 1)])])
+    gold = [(0, 0), (1, 1), (2, 1)]
+    score = score_attention([GoldPair(weights, gold, gold)])
     assert score.mass == pytest.approx((0.7 + 0.7) / 2)
-    assert np.isnan(score_attention([(np.zeros((0, 4)), [])]).mass)
+    assert np.isnan(score_attention([GoldPair(np.zeros((0, 4)), [], [])]).mass)
 
 
 @pytest.mark.parametrize("shift", [1, -1])
@@ -139,10 +164,10 @@ def test_attention_that_is_off_by_one_scores_only_when_shifted(shift):
     for source, target in gold:
         if 0 <= target + shift < 3:  # it looks at the right word one step too late, or too early
             weights[target + shift, source] = 0.9
-    shifted = score_attention([(weights, gold)], shift=shift)
+    shifted = score_attention([GoldPair(weights, gold, gold)], shift=shift)
     assert (shifted.error_rate, shifted.precision, shifted.recall) == (0.0, 1.0, 1.0)
     assert shifted.mass == pytest.approx(0.9)
-    plain = score_attention([(weights, gold)])
+    plain = score_attention([GoldPair(weights, gold, gold)])
     assert plain.recall < 0.5
     assert plain.mass < 0.4
 
