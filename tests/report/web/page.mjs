@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
-// As much of an element as `dom.js` needs, and its text.
+// As much of an element as `elements.js` needs, and its text.
 class FakeElement {
   constructor(tag) {
     Object.assign(this, { tag, attributes: {}, children: [], style: {} });
