@@ -10,26 +10,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.export.accuracy import accuracy_by_length, kept_pairs
 from seq2seq_attn.export.model_graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
-from seq2seq_attn.files import ListedFiles, write_text
+from seq2seq_attn.files import write_text
+from seq2seq_attn.report.html import WEB as REPORT_WEB
 from seq2seq_attn.report.template import fill_page
 from seq2seq_attn.run import Run
-from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.languages import short_code
-from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 NUM_SENTENCES = 24
 """number of test sentences that the page's slider offers, from short to long"""
-WORDS_PER_GROUP = 3
-"""number of sentence lengths that share a point of the accuracy curve"""
-_WEB = Path(__file__).parent / "web"
-_SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
+WEB = Path(__file__).parent / "web"
+_STYLES = (REPORT_WEB / "heat.css", "page.css")
+SCRIPTS = (
+    REPORT_WEB / "elements.js",
+    REPORT_WEB / "heat.js",
+    "interpreter.js",
+    "detokenize.js",
+    "tokens.js",
+    "search.js",
+    "compare.js",
+    "state.js",
+    "figure.js",
+    "curve.js",
+    "explain.js",
+    "page.js",
+)
 
 
 def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "int16") -> None:
@@ -49,8 +59,8 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
         raise UsageError(
             f"{title}: these runs translate different languages; export a page for each"
         )
-    kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
-    pairs = _test_pairs(runs[0])
+    kernel = base64.b64encode((WEB / "kernel.wasm").read_bytes()).decode("ascii")
+    pairs = kept_pairs(runs)
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
     sentences = []
     for number in range(NUM_SENTENCES if pairs else 0):
@@ -59,10 +69,10 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
         "title": title,
         "kernel": kernel,
         "runs": described,
-        "accuracy": _accuracy(runs, pairs),
+        **accuracy_by_length(runs, pairs),
         "sentences": sentences,
     }
-    write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload), is_named=True)
+    write_text(path, fill_page(WEB, title, _STYLES, SCRIPTS, payload), is_named=True)
 
 
 def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
@@ -76,42 +86,11 @@ def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
     weights = json.dumps({"$": step["outputs"][1]})
     can_force = model.has_attention and weights in json.dumps(step["nodes"])
     kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"
-    title = f"{run.path.resolve().name}: {kind}"
-    about = {"title": title, "has_attention": model.has_attention, "can_force": can_force}
+    name = run.path.resolve().name
+    about = {
+        "name": name,
+        "title": f"{name}: {kind}",
+        "has_attention": model.has_attention,
+        "can_force": can_force,
+    }
     return {**about, **written, **describe_run(run)}
-
-
-def _test_pairs(run: Run) -> list[tuple[str, str]]:
-    """Return the test pairs of the embedded captions, or no pairs for another corpus."""
-    data = run.config.data
-    if data.corpus != "captions":
-        return []
-    files = find_captions(None, data.source_language, data.target_language)["test"]
-    pairs = list(zip(read_lines(files.source), read_lines(files.target), strict=True))
-    return pairs[: data.limit.test]
-
-
-def _accuracy(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return a point of the accuracy curve for each group of test sentences of similar length.
-
-    `length` is the mean length of the group's sources in words. `shares` has, for each run, the
-    share of translations that equal the reference. There are no points unless `evaluate` has saved
-    the translations of all runs.
-    """
-    try:
-        contents = [ListedFiles(run.hyps_dir).read("test.txt") for run in runs]
-    except UserError:
-        return []
-    saved = [content.decode().splitlines() for content in contents]
-    if not pairs or any(len(lines) != len(pairs) for lines in saved):
-        return []
-    lengths = np.array([len(source.split()) for source, _ in pairs])
-    references = np.array([reference for _, reference in pairs], dtype=object)
-    is_correct = np.array(saved, dtype=object) == references
-    groups = lengths // WORDS_PER_GROUP
-    points = []
-    for group in np.unique(groups):
-        is_inside = groups == group
-        shares = is_correct[:, is_inside].mean(axis=1).tolist()
-        points.append({"length": lengths[is_inside].mean(), "shares": shares})
-    return points

@@ -20,8 +20,8 @@ from seq2seq_attn.files import finite
 def fill_page(
     folder: Path,
     title: str,
-    styles: Sequence[str],
-    scripts: Sequence[str],
+    styles: Sequence[str | Path],
+    scripts: Sequence[str | Path],
     payload: Mapping[str, Any],
 ) -> str:
     """Return the HTML of a folder's `page.html`, filled with styles, scripts and values.
@@ -30,8 +30,8 @@ def fill_page(
     the scope of one function, so their names are not global.
 
     Args:
-        styles: Names of style sheets in the folder.
-        scripts: Names of scripts in the folder.
+        styles: Names of style sheets in the folder, or paths.
+        scripts: Names of scripts in the folder, or paths.
         payload: The values that the scripts show.
     """
     style = _join_files(folder, styles)
@@ -59,7 +59,7 @@ def embedded_json(value: Any) -> str:
     return _replace_surrogates(text)
 
 
-def _join_files(folder: Path, names: Sequence[str]) -> str:
+def _join_files(folder: Path, names: Sequence[str | Path]) -> str:
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 

@@ -2,10 +2,9 @@
 
 import pytest
 
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.files import write_listed
-from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.lines import read_lines
 from tests.toy_run import make_toy_run, toy_config
 
 
@@ -34,9 +33,9 @@ def captions(tmp_path_factory):
     limit = {"train": 60, "valid": 10, "test": 12}
     config = toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy")
     run = make_toy_run(folder / "run", config)
-    references = read_lines(find_captions(None, "de", "en")["test"].target)[:8]
+    run.save_sets(prepare_corpus(config))
     run.hyps_dir.mkdir(exist_ok=True)
-    content = "\n".join([*references, *"abcd", ""])
+    content = "\n".join([*run.read_set("test").references[:8], *"abcd", ""])
     write_listed(run.hyps_dir / "test.txt", content.encode())
     return run
 

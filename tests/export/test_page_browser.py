@@ -2,15 +2,73 @@
 attention can be forced."""
 
 import json
+import re
+from urllib.parse import quote
 
 import pytest
 
 from seq2seq_attn import load
-from tests.report.browsing import CONTRAST, ActionChains, By, Keys, every, focused, one, show
+from seq2seq_attn.report.template import embedded_json
+from tests.report.browsing import (
+    CONTRAST,
+    ActionChains,
+    By,
+    Keys,
+    WebDriverWait,
+    every,
+    focused,
+    one,
+    show,
+)
 
 pytestmark = pytest.mark.browser
 
 LINES = ["Ein Hund rennt über die Wiese.", "Zwei Männer!", "das Xylophon"]
+
+
+@pytest.fixture(autouse=True)
+def fresh(browser):
+    """Addresses that differ in their fragment alone would not load the page again."""
+    browser.get("about:blank")
+
+
+LONG = "Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park."
+SOURCE = "#run-0 .row:not(.target) .word"
+TARGET = "#run-0 .row.target .word"
+
+
+def click_summary(browser, part, run=0):
+    one(browser, f"[data-key='{run} {part}']").click()
+
+
+def table(browser):
+    """The attention as a table, which is open: a row of text for each target word."""
+    rows = """
+        const rows = [...document.querySelectorAll('#run-0 details:has([data-key="0 table"]) tr')];
+        return rows.slice(1).map((row) => [...row.children].slice(1).map((c) => c.textContent));
+    """
+    return browser.execute_script(rows)
+
+
+def write(browser, text):
+    area = one(browser, "#text")
+    area.clear()
+    area.send_keys(text)
+
+
+VALUES = re.compile(r'(?<=type="application/json">).*(?=</script>\n<script>)')
+
+
+def values_of(page):
+    return json.loads(VALUES.search(page.read_text("utf-8"))[0])
+
+
+def page_with(page, name, **changes):
+    """The address of a copy of a page with other values."""
+    text = embedded_json(values_of(page) | changes)
+    changed = page.with_name(name)
+    changed.write_text(VALUES.sub(lambda _: text, page.read_text("utf-8")), "utf-8")
+    return changed.as_uri()
 
 
 def in_page(browser, line, **options):
@@ -42,7 +100,7 @@ def test_words_are_marked_forced_and_replaced(browser, address):
     area.clear()
     area.send_keys("Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
     section = one(browser, "#run-0")
-    one(browser, "#run-0 summary").click()  # the table, which stays open
+    click_summary(browser, "table")  # which stays open
     assert [word.text for word in section.find_elements(By.CSS_SELECTOR, ".word.unknown")] == [
         "Xylophon",
         "spielt",
@@ -51,8 +109,7 @@ def test_words_are_marked_forced_and_replaced(browser, address):
     assert len(every(browser, "#run-0 .choices button")) == 5
     every(browser, "#run-0 .row:not(.target) .word")[2].click()
     assert every(browser, "#run-0 .word.forced")
-    cell = "return document.querySelectorAll('#run-0 tr')[2].children[3].textContent"
-    assert browser.execute_script(cell) == "100 %"
+    assert table(browser)[1][2] == "100 %"
     one(browser, "#run-0 .reset").click()
     assert not every(browser, "#run-0 .word.forced")
     every(browser, "#run-0 .row.target .word")[1].click()
@@ -86,19 +143,17 @@ def test_it_translates_even_if_the_address_cannot_be_changed(browser, address):
     assert one(browser, "#run-0 .translation").text != before
 
 
-def test_a_reader_guesses_where_it_looks(browser, address):
-    show(
-        browser,
-        f"{address}#text=Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.",
-    )
+def test_a_reader_guesses_where_it_looks_at_a_content_word(browser, address):
+    show(browser, f"{address}#text={LONG}")
     one(browser, "#run-0 .guess").click()
-    hidden = len(every(browser, "#run-0 .ribbon"))
-    assert (
-        one(browser, "#run-0 .row.target .chosen").text in one(browser, "#run-0 [role=status]").text
-    )
-    every(browser, "#run-0 .row:not(.target) .word")[0].click()
-    assert "looks at" in one(browser, "#run-0 [role=status]").text
-    assert len(every(browser, "#run-0 .ribbon")) > hidden
+    assert not every(browser, "#run-0 .ribbon, #run-0 .map")
+    asked = one(browser, "#run-0 .row.target .chosen").text
+    assert asked.isalpha()
+    assert asked not in ("the", "a", "A", "The")
+    assert asked in one(browser, "#run-0 .choices [role=status]").text
+    every(browser, SOURCE)[0].click()
+    assert "looks at" in one(browser, "#run-0 .choices [role=status]").text
+    assert every(browser, "#run-0 .ribbon, #run-0 .map")
     assert not every(browser, "#run-1 .guess")  # it has no attention
 
 
@@ -122,11 +177,10 @@ def test_it_can_be_read_and_asks_for_nothing(browser, address, width, scheme):
     show(browser, f"{address}#text={LINES[0]}", width=width, scheme=scheme)
     assert browser.execute_script(CONTRAST) == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    hidden = """
-        const figure = document.querySelector('.figure');
-        return figure.scrollWidth - figure.clientWidth;
-    """
-    assert browser.execute_script(hidden) == 0  # words wrap
+    for summary in every(browser, "summary"):
+        summary.click()
+    one(browser, TARGET).click()
+    assert browser.execute_script(CONTRAST) == []
     entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     requests = [
         entry["params"] for entry in entries if entry["method"] == "Network.requestWillBeSent"
@@ -190,3 +244,257 @@ def test_a_script_of_another_page_forces_attention(browser, address):
     show(browser, address)
     assert in_page(browser, LINES[0], force={0: 2, 1: 3})["weights"][1][3] == 1
     assert in_page(browser, "")["tokens"] == []
+
+
+@pytest.fixture(scope="module")
+def translated(runs):
+    """What the run with attention makes of the long sentence, and its tokens."""
+    [best] = load(runs[0].path, "cpu").translate([LONG])
+    return best
+
+
+def note(browser, run=0):
+    return one(browser, f"#run-{run} > div:last-child > .quiet").text
+
+
+@pytest.mark.parametrize("change", ["exchange", "shorter", "longer", "none"])
+def test_a_translation_is_compared_with_its_reference_in_order(
+    browser, runs, address, translated, change
+):
+    tokens = translated.text.split()
+    reference = {
+        "exchange": [tokens[-1], *tokens[1:-1], tokens[0]],
+        "shorter": tokens[1:],
+        "longer": [*tokens[:2], "zebra", *tokens[2:]],
+        "none": tokens,
+    }[change]
+    page = runs[0].path.with_name("page.html")
+    sentences = [[LONG, " ".join(reference)]]
+    show(browser, f"{page_with(page, f'{change}.html', sentences=sentences)}#text={LONG}")
+    assert bool(every(browser, "#run-0 .word.wrong")) == (change in ("exchange", "shorter"))
+    assert bool(every(browser, "#run-0 del.missing")) == (change in ("exchange", "longer"))
+    assert ("Equal to the reference" in note(browser)) == (change == "none")
+
+
+def test_unknown_words_are_named_in_a_sentence(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    assert "Xylophon, spielt" in one(browser, "#unknown").text
+    write(browser, "Ein Hund")
+    assert one(browser, "#unknown").text == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("Hund " * 600, "600"), ("Ein Xylophon rennt und rennt", "5")]
+)
+def test_the_curve_promises_nothing_for_a_sentence_unlike_those_of_the_test_set(
+    browser, captions_page, text, said
+):
+    show(browser, f"{captions_page.as_uri()}#text={text.strip()}")
+    assert said in one(browser, "#curve-note").text
+    assert "%" not in one(browser, "#curve-note").text
+
+
+def test_the_curve_names_the_models_beside_their_shares(browser, captions_page):
+    length = values_of(captions_page)["accuracy"][0]["longest"]
+    show(browser, f"{captions_page.as_uri()}#text={' '.join(['Hund'] * length)}")
+    assert re.search(r"run \d+ %, run \d+ %", one(browser, "#curve-note").text)
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_labels_of_the_curve_can_be_read(browser, captions_page, width):
+    show(browser, captions_page.as_uri(), width=width)
+    size = """
+        const curve = document.querySelector('.curve');
+        const scale = curve.getBoundingClientRect().width / curve.viewBox.baseVal.width;
+        return scale * parseFloat(getComputedStyle(curve.querySelector('text')).fontSize);
+    """
+    assert browser.execute_script(size) >= 12
+
+
+@pytest.mark.parametrize(("width", "words"), [(1280, 40), (360, 9)])
+def test_a_heat_map_is_shown_where_ribbons_do_not_fit(browser, address, width, words):
+    show(browser, f"{address}#text={' '.join(['Hund'] * words)}", width=width)
+    assert every(browser, "#run-0 .map canvas")
+    assert not every(browser, "#run-0 .ribbon")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    one(browser, "#run-0 .view").click()
+    assert every(browser, "#run-0 .ribbon")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    one(browser, "#run-0 .view").click()
+    assert every(browser, "#run-0 .map canvas")
+
+
+def test_a_wide_heat_map_scrolls_and_its_cells_light_their_words(browser, address):
+    show(browser, f"{address}#text={' '.join(['Hund'] * 90)}", width=360)
+    grid = "const grid = document.querySelector('#run-0 .map-grid');"
+    assert browser.execute_script(f"{grid} return grid.scrollWidth > grid.clientWidth + 500")
+    one(browser, "#run-0 .map canvas").send_keys(Keys.ARROW_DOWN)
+    assert len(every(browser, f"{SOURCE}.lit")) == len(every(browser, f"{TARGET}.lit")) == 1
+
+
+@pytest.mark.parametrize("words", [11, 60])
+def test_figures_are_printed_whole(browser, address, words):
+    show(browser, f"{address}#text={' '.join(['Hund'] * words)}")
+    features = {"media": "print", "features": []}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+    paper = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
+    cut = """
+        return [...document.querySelectorAll('.figure, .map-grid, .row')].filter((node) => {
+          const box = node.getBoundingClientRect();
+          const style = getComputedStyle(node);
+          return box.right > innerWidth + 1 || style.overflowX === 'auto';
+        }).length;
+    """
+    try:
+        assert browser.execute_script(cut) == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_a_sentence_that_the_slider_replaced_comes_back(browser, captions_page):
+    show(browser, captions_page.as_uri())
+    write(browser, "Mein eigener Satz")
+    browser.execute_script("""
+        const slider = document.getElementById('longer');
+        slider.value = 20;
+        setTimeout(() => slider.dispatchEvent(new Event('input')), 1100);
+    """)
+    wait = WebDriverWait(browser, 5)
+    wait.until(lambda _: one(browser, "#text").get_attribute("value") != "Mein eigener Satz")
+    one(browser, "#undo").click()
+    assert one(browser, "#text").get_attribute("value") == "Mein eigener Satz"
+
+
+def test_changes_of_a_translation_are_undone_one_by_one(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    before = one(browser, "#run-0 .translation").text
+    every(browser, TARGET)[1].click()
+    every(browser, "#run-0 [data-key^=take]")[1].click()
+    assert one(browser, "#run-0 .translation").text != before
+    one(browser, "#undo").click()
+    assert one(browser, "#run-0 .translation").text == before
+    assert not one(browser, "#undo").is_enabled()
+
+
+def test_the_beam_size_can_be_chosen_and_is_kept_in_the_address(browser, address, runs):
+    show(browser, f"{address}#text={LONG}")
+    one(browser, "#beam").send_keys("1")
+    [greedy] = load(runs[0].path, "cpu").translate([LONG], beam_size=1)
+    assert one(browser, "#run-0 .translation").text == greedy.text
+    assert "beam=1" in browser.current_url
+    browser.refresh()
+    assert one(browser, "#beam").get_attribute("value") == "1"
+
+
+def test_a_source_word_can_be_hidden_from_the_attention(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    click_summary(browser, "table")
+    every(browser, SOURCE)[2].click()
+    assert every(browser, SOURCE)[2].get_attribute("aria-pressed") == "true"
+    assert {row[2] for row in table(browser)} == {"0 %"}
+    browser.refresh()
+    assert every(browser, f"{SOURCE}.blocked")  # the address has it
+    every(browser, SOURCE)[2].click()
+    assert not every(browser, f"{SOURCE}.blocked")
+    weights = in_page(browser, LONG, blocked=[0, 2])["weights"]
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in weights)
+    assert {row[2] for row in weights} == {0}
+
+
+def test_escape_clears_what_is_chosen_then_closes_what_is_open(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    click_summary(browser, "table")
+    every(browser, TARGET)[0].click()
+    focused(browser).send_keys(Keys.ESCAPE)
+    assert not every(browser, "#run-0 .chosen")
+    assert every(browser, "#run-0 details[open]")
+    focused(browser).send_keys(Keys.ESCAPE)
+    assert not every(browser, "#run-0 details[open]")
+
+
+def test_a_row_of_words_is_one_tab_stop_in_which_arrows_move(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    for row in (SOURCE, TARGET):
+        assert len(every(browser, f'{row}[tabindex="0"]')) == 1
+    one(browser, SOURCE).send_keys(Keys.ARROW_RIGHT)
+    assert focused(browser).text == "Xylophon"
+    focused(browser).send_keys(Keys.END)
+    assert focused(browser).text == "(end)"
+    focused(browser).send_keys(Keys.HOME)
+    assert focused(browser).text == "Ein"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ('[{"prefix":[99999]},{}]', "99999"),
+        ('[{"force":{"0":77}},{}]', "77"),
+        ('[{"blocked":[-4]},{}]', "-4"),
+        ("[{", "changes"),
+    ],
+)
+def test_what_a_link_asks_for_in_vain_is_said(browser, address, changes, said):
+    show(browser, f"{address}#text={LINES[0]}&changes={quote(changes)}")
+    assert said in one(browser, "#link-note").text
+    assert one(browser, "#run-0 .translation").text
+
+
+def test_an_empty_page_offers_examples(browser, captions_page):
+    show(browser, f"{captions_page.as_uri()}#text=")
+    example = one(browser, "#examples button")
+    text = example.text
+    example.click()
+    assert one(browser, "#text").get_attribute("value") == text
+    assert one(browser, "#run-0 .translation").text
+    assert not one(browser, "#examples").is_displayed()
+
+
+def test_pointing_at_a_word_dims_the_ribbons_of_others(browser, address):
+    show(browser, f"{address}#text={LINES[0]}")
+    target = one(browser, "#run-0 .ribbon").get_attribute("data-target")
+    ActionChains(browser).move_to_element(every(browser, TARGET)[int(target)]).perform()
+    opacities = """
+        return [...document.querySelectorAll('#run-0 .ribbon')].map((ribbon) =>
+          [ribbon.dataset.target, getComputedStyle(ribbon).opacity]);
+    """
+    shown = browser.execute_script(opacities)
+    assert {opacity for word, opacity in shown if word == target} == {"1"}
+    assert {opacity for word, opacity in shown if word != target} == {"0.1"}
+
+
+def test_what_happens_at_a_word_is_explained_with_its_numbers(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    every(browser, TARGET)[1].click()
+    rows = [row.text.split() for row in every(browser, "#run-0 .explained tr")[1:]]
+    assert len(rows) == len(every(browser, SOURCE))
+    total = sum(float(row[-3]) for row in rows)
+    for row in rows:
+        assert float(row[-3]) / total == pytest.approx(float(row[-2]) / 100, abs=0.006)
+    assert every(browser, "#run-0 .explained .strip")  # the context
+
+
+def test_the_table_is_shaded_by_weight(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    click_summary(browser, "table")
+    cells = """
+        return [...document.querySelectorAll('#run-0 details td')].map((cell) =>
+          [parseInt(cell.textContent), getComputedStyle(cell).backgroundColor]);
+    """
+    shown = sorted(map(tuple, browser.execute_script(cells)))
+    assert shown[0][1] != shown[-1][1]
+
+
+def test_words_and_buttons_are_large_enough_for_a_finger(browser, address):
+    show(browser, f"{address}#text={LINES[0]}", width=390)
+    small = """
+        return [...document.querySelectorAll('button, summary')].filter((node) =>
+          node.getClientRects().length && node.getBoundingClientRect().height < 40).length;
+    """
+    assert browser.execute_script(small) == 0
+
+
+def test_hypotheses_that_the_beam_left_are_called_dropped(browser, address):
+    show(browser, f"{address}#text={LONG}")
+    click_summary(browser, "beam")
+    assert "dropped" in one(browser, "#run-0 .tree").text

@@ -480,6 +480,16 @@ const Seq2Seq = (() => {
     return graph.outputs.map(valueOf);
   }
 
+  // The names of what explains a step: the scores, of which the softmax is the attention weights, and the context, the
+  // sum of values by weight; each only where a graph has it.
+  function explained({ nodes, outputs: [, weights] }) {
+    const [operation, , [scores]] = nodes.find(([, name]) => name === weights) ?? ['', '', []];
+    let user = ['', weights];
+    const reads = ([name, , passed]) => ['unsqueeze', 'bmm'].includes(name) && passed[0]?.$ === user[1];
+    do user = nodes.find(reads); while (user?.[0] === 'unsqueeze');
+    return [operation === 'softmax.int' ? scores.$ : undefined, user?.[0] === 'bmm' ? user[1] : undefined];
+  }
+
   function bytesOf(text) {
     if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
     const characters = atob(text);
@@ -533,18 +543,22 @@ const Seq2Seq = (() => {
       const weights = weightsOf(program.weights, bytesOf(text));
       kernel.start = kernel.taken;
       const numMemory = program.memory.length;
+      const names = explained(program.step);
+      const { outputs } = program.step;
+      const graph = { ...program.step, outputs: [...names.map((name) => name ?? outputs[1]), ...outputs] };
       return {
         prepare(ids, extended) {
           const inputs = [ids, extended].map((rows) => whole([rows.length, rows[0].length], rows.flat()));
-          const outputs = computed(() => evaluate(program.prepare, inputs, weights));
-          return { memory: outputs.slice(0, numMemory), state: outputs.slice(numMemory) };
+          const prepared = computed(() => evaluate(program.prepare, inputs, weights));
+          return { memory: prepared.slice(0, numMemory), state: prepared.slice(numMemory) };
         },
         step(ids, memory, state, force) {
           const value = force && tensor([ids.length, force.length / ids.length], Float32Array.from(force));
-          const forced = force && { name: program.step.outputs[1], value };
+          const forced = force && { name: outputs[1], value };
           const inputs = [whole([ids.length], ids), ...memory, ...state];
-          const [logProbs, attention, ...next] = computed(() => evaluate(program.step, inputs, weights, forced));
-          return { logProbs: logProbs.data, weights: attention.data, state: next };
+          const [scores, context, logProbs, attention, ...next] = computed(() => evaluate(graph, inputs, weights, forced));
+          const found = { scores: names[0] && scores.data, context: names[1] && context.data };
+          return { ...found, logProbs: logProbs.data, weights: attention.data, state: next };
         },
         rows: (tensors, numbers) => computed(() => tensors.map((x) => lookUp(x, [whole([numbers.length], numbers)]))),
       };

@@ -1,105 +1,142 @@
-// The page: a sentence, and for each model its translation, with attention that can be looked at and forced.
-const data = JSON.parse(document.getElementById('data').textContent);
-const translators = Seq2Seq.load(data.runs, data.kernel).map((model, number) => translator(data.runs[number], model));
+// The page: a sentence, and for each model its translation, with attention that can be looked at and changed.
 const references = new Map(data.sentences);
-const opened = new Set();
-// What a reader did with each model's translation. `prefix`: ids to begin with; `force`: source positions by step;
-// `chosen`: a step; `guess`: a step whose ribbons are hidden until a source word is picked.
-const UNTOUCHED = { prefix: [], force: {}, chosen: null, guess: null, picked: null };
-let choices = translators.map(() => UNTOUCHED);
+const opened = new Set(translators.map((_, number) => `${number} word`));
+const views = translators.map(() => null); // 'ribbons' or 'map', where a reader has chosen
 // A model that looks back beside one that cannot: what the page is about.
 const isPair = translators.length === 2 && translators[0].run.has_attention !== translators[1].run.has_attention;
+const nameOf = (number) => {
+  const { run } = translators[number];
+  if (!isPair) return run.name;
+  return run.has_attention ? 'looks back' : 'one vector';
+};
+const lineOf = (number) => ((isPair ? translators[number].run.has_attention : number === 0) ? 'looks' : 'keeps');
+const button = (text, key, onclick, attributes = {}) => el('button', { type: 'button', 'data-key': key, class: key, onclick, ...attributes }, text);
+const quiet = (text, attributes = {}) => el('p', { class: 'quiet', ...attributes }, text);
 
-const el = (tag, ...parts) => assemble(document.createElement(tag), ...parts);
-const svg = (tag, ...parts) => assemble(document.createElementNS('http://www.w3.org/2000/svg', tag), ...parts);
-function assemble(node, attributes = {}, ...children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null) node.setAttribute(name, value === true ? '' : String(value));
-  }
-  node.append(...children.flat().filter((child) => child !== null));
-  return node;
-}
-
-const percent = (value) => `${Math.round(100 * value)} %`;
-function draw() {
-  const text = document.getElementById('text').value;
-  const reference = references.get(text.trim());
+function render() {
+  const reference = references.get(shownText.trim());
   const results = translators.map((one, number) => {
-    const { prefix, force } = choices[number];
-    return one.translate(text, { prefix, force, ...(isChanged(choices[number]) ? { beamSize: 1 } : {}) });
+    const { prefix, force, blocked } = choices[number];
+    const size = isSteered(choices[number]) ? 1 : (beamSize ?? one.run.search.beam_size);
+    return one.translate(shownText, { prefix, force, blocked, beamSize: size });
   });
-  document.getElementById('reference').textContent = reference === undefined ? '' : `A correct translation: ${reference}`;
+  element('reference').textContent = reference === undefined ? '' : `A correct translation (the reference): ${reference}`;
+  element('unknown').replaceChildren(...neverSeen(results).map((text) => el('span', {}, text)));
+  element('examples').hidden = shownText.trim() !== '';
+  element('undo').disabled = past.length === 0;
   translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference)));
-  if (data.accuracy.length) document.getElementById('curve').replaceChildren(curve(text.split(/\s+/u).filter(Boolean).length));
+  if (!data.accuracy.length) return;
+  const length = data.unit === 'words' ? shownText.split(/\s+/u).filter(Boolean).length : [...shownText.trim()].length;
+  element('curve').replaceChildren(drawCurve(length));
+  element('curve-note').textContent = readCurve(length, results.some(({ unknown }) => unknown.includes(true)));
 }
 
-// The words of a translation that its reference lacks; without a reference, those that the other model's lacks.
+function redraw() {
+  render();
+  remember();
+}
+
+// A sentence for each list of words that training has not shown to a model.
+function neverSeen(results) {
+  const lists = results.map(({ source, unknown }) => [...new Set(source.filter((_, s) => unknown[s]))].join(', '));
+  const isSame = lists.every((list) => list === lists[0]);
+  const who = (number) => (isSame ? (lists.length > 1 ? 'The models have' : 'The model has') : `${nameOf(number)} has`);
+  return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}. `] : []));
+}
+
+// A translation compared in order with its reference; without a reference, with the other model's translation.
 function compared(number, results, reference) {
   const { tokens } = results[number];
-  if (!tokens.length || (reference === undefined && results.length < 2)) return { marked: [], mark: '', note: '' };
-  const expected = new Set(reference === undefined ? results[1 - number].tokens : translators[number].tokenizeTarget(reference));
-  const marked = tokens.map((token) => !expected.has(token));
-  const some = marked.filter(Boolean).length;
-  const count = some ? `${some} of ${tokens.length} words and marks are not` : 'Every word is';
-  if (reference !== undefined) return { marked, mark: 'wrong', note: `${count} in the correct translation${some ? ' (underlined)' : ''}.` };
-  const dotted = some ? ' (dotted)' : '';
-  return { marked, mark: 'differs', note: `${count} in the other model's translation${dotted}. This sentence has no correct translation to compare them with.` };
+  const isAlone = reference === undefined && results.length < 2;
+  if (!tokens.length || isAlone) return { isWrong: [], missing: [], mark: '', note: '' };
+  const hasReference = reference !== undefined;
+  const expected = hasReference ? translators[number].tokenizeTarget(reference) : results[1 - number].tokens;
+  const { isWrong, missing } = compareInOrder(tokens, expected);
+  const [numWrong, numMissing] = [isWrong.filter(Boolean).length, missing.flat().length];
+  const count = `${numWrong} of ${tokens.length} words and marks`;
+  if (!hasReference) {
+    const differing = `Compared in order with the other model's translation, ${count} differ (dotted), and ${numMissing} of its own are missing.`;
+    const note = numWrong + numMissing ? differing : 'The other model translates it alike.';
+    return { isWrong, missing: [], mark: 'differs', note: `${note} This sentence has no correct translation to compare with.` };
+  }
+  const squeezed = (text) => text.split(/\s+/u).filter(Boolean).join(' ');
+  const isEqual = squeezed(results[number].text) === squeezed(reference);
+  const differing = numWrong + numMissing > 0
+    ? `Compared in order with the reference, ${count} are not in it (underlined), and ${numMissing} of its own are missing (struck out).`
+    : 'Its words and marks are those of the reference, in order; cases or spaces differ.';
+  return { isWrong, missing, mark: 'wrong', note: isEqual ? 'Equal to the reference.' : differing };
 }
 
-const wordButton = (token, classes, attributes) =>
-  el('button', { type: 'button', class: ['word', ...classes.filter(Boolean)].join(' '), ...attributes }, token);
-
-function drawRun(one, number, result, { marked, mark, note }) {
-  const { force, chosen, guess, picked } = choices[number];
+function drawRun(one, number, result, { isWrong, missing, mark, note }) {
+  const { force, blocked, chosen, guess, picked } = choices[number];
   const isAsking = guess !== null && picked === null;
-  const section = document.getElementById(`run-${number}`);
+  const section = element(`run-${number}`);
   const [, body, translation, more] = section.children;
-  const focused = [...section.querySelectorAll('button')].indexOf(document.activeElement);
+  const focusedKey = section.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   const targets = result.tokens.map((token, t) =>
-    wordButton(token, [marked[t] && mark, t in force && 'forced', [chosen, guess].includes(t) && 'chosen'], {
+    wordButton(token, [isWrong[t] && mark, t in force && 'forced', [chosen, guess].includes(t) && 'chosen'], {
+      'data-key': `target ${t}`,
       'aria-pressed': String(chosen === t),
-      onclick: () => change(number, { chosen: chosen === t ? null : t }),
+      onclick: () => change(number, { chosen: chosen === t ? null : t, guess: null, picked: null }),
     }),
   );
   const positions = one.run.has_attention && result.source.length ? [...result.source, '(end)'] : result.source;
   const sources = positions.map((token, s) =>
-    wordButton(token, [result.unknown[s] && 'unknown'], {
-      title: result.unknown[s] ? 'not in the vocabulary of this model' : null,
+    wordButton(token, [result.unknown[s] && 'unknown', blocked.includes(s) && 'blocked'], {
+      'data-key': `source ${s}`,
+      'aria-pressed': String(blocked.includes(s)),
       onclick: () => (isAsking ? change(number, { picked: s }) : attendTo(number, s, result)),
     }),
   );
-  const between = one.run.has_attention || !result.source.length ? [] : strip(result);
+  const lost = (t) => (missing[t] ?? []).map((token) => el('del', { class: 'missing', title: 'missing from this translation' }, token));
   const [from, to] = [one.run.source.language, one.run.target.language];
-  const figure = el('div', { class: 'figure' }, el('div', { class: 'row', lang: from, dir: 'auto' }, sources), between, el('div', { class: 'row target', lang: to, dir: 'auto' }, targets));
-  body.replaceChildren(result.source.length ? figure : el('p', { class: 'quiet' }, 'Type a sentence.'));
+  const figure = el('div', { class: 'figure' },
+    sources.length ? wordRow('Your sentence', { class: 'row', lang: from }, sources) : null,
+    one.run.has_attention || !sources.length ? null : oneVector(result),
+    targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.map((target, t) => [lost(t), target]), lost(targets.length)].flat(2)) : null);
+  body.replaceChildren(sources.length ? figure : quiet('Type a sentence.'));
   if (translation.textContent !== result.text) translation.textContent = result.text; // or it would be read out again
-  more.replaceChildren(
-    el('p', { class: 'quiet' }, note),
-    guess === null ? alternatives(one, number, result) : question(number, positions, result),
-    ...(one.run.has_attention && result.tokens.length ? [fold(`${number} table`, 'Attention as a table', () => table(positions, result))] : []),
-    ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'Other translations that it considered', () => beam(one, result))] : []),
-  );
-  section.querySelectorAll('button')[focused]?.focus();
-  const fit = (0.98 * figure.clientWidth) / figure.scrollWidth;
-  figure.classList.toggle('wraps', fit < 0.65); // rather than to be too small to read
-  figure.style.fontSize = `${fit < 0.65 ? 0.9 : Math.min(1, fit)}em`;
-  if (one.run.has_attention) {
-    const shown = result.weights.map((weights, t) => (isAsking && t === guess ? weights.map(() => 0) : weights));
-    ribbons(figure, sources, targets, shown);
-    targets.forEach((target, t) => light(target, sources, shown[t]));
-    sources.forEach((source, s) => light(source, targets, shown.map((weights) => weights[s])));
-  }
+  const isMap = showAttention(number, figure, { positions, sources, targets, result, isAsking });
+  const offers = guess === null ? alternatives(one, number, result, isMap) : question(number, positions, result);
+  const folds = [];
+  const explains = one.run.has_attention && chosen !== null && chosen < result.tokens.length && !isAsking;
+  if (explains) folds.push(fold(`${number} word`, `What happens at “${result.tokens[chosen]}”`, () => explainWord(number, positions, result)));
+  if (one.run.has_attention && targets.length && !isAsking) folds.push(fold(`${number} table`, 'Attention as a table', () => attentionTable(positions, result)));
+  if (result.kept?.length > result.steps.length) folds.push(fold(`${number} beam`, 'Other translations that it considered', () => beam(one, result)));
+  more.replaceChildren(quiet(note), offers, ...folds);
+  if (focusedKey) (section.querySelector(`[data-key="${focusedKey}"]`) ?? section.querySelector('.word'))?.focus();
 }
 
-const isChanged = ({ prefix, force }) => prefix.length > 0 || Object.keys(force).length > 0;
+const LEAST_SIZE = 0.75; // of words between ribbons, to be read
+// Draws the ribbons, or a heat map where they do not fit. Returns whether it is a map.
+function showAttention(number, figure, { positions, sources, targets, result, isAsking }) {
+  const isReadable = translators[number].run.has_attention && targets.length > 0;
+  const fit = (0.98 * figure.clientWidth) / figure.scrollWidth;
+  const view = views[number] ?? (fit < LEAST_SIZE ? 'map' : 'ribbons');
+  const wraps = !isReadable || view === 'map';
+  figure.classList.toggle('wraps', wraps);
+  if (!isReadable) return false;
+  if (!wraps && fit >= LEAST_SIZE) figure.style.fontSize = `${Math.min(1, fit)}em`;
+  figure.style.setProperty('--print', Math.min(1, PRINTED / figure.scrollWidth));
+  if (isAsking) return view === 'map';
+  if (wraps) {
+    const map = heatMap(result, positions, sources, targets, figure.clientWidth - 130);
+    figure.append(map);
+    map.style.setProperty('--print', Math.min(1, PRINTED / map.firstChild.scrollWidth));
+  } else drawRibbons(figure, sources, targets, result.weights);
+  const { weights } = result;
+  targets.forEach((target, t) => light(figure, target, sources, weights[t], (ribbon) => Number(ribbon.target) === t));
+  sources.forEach((source, s) => light(figure, source, targets, weights.map((row) => row[s]), (ribbon) => Number(ribbon.source) === s));
+  return wraps;
+}
+const PRINTED = 640; // width of a figure on paper, in pixels
 
 // A part that is drawn while it is open, and stays open when the page is drawn again.
 function fold(key, summary, content) {
-  const node = el('details', { open: opened.has(key) }, el('summary', {}, summary));
+  const node = el('details', { open: opened.has(key) }, el('summary', { 'data-key': key }, summary));
   const show = () => {
     opened[node.open ? 'add' : 'delete'](key);
-    if (node.open && node.children.length === 1) node.append(content());
+    if (node.open && node.children.length === 1) node.append(el('div', { class: 'scrolls' }, content()));
   };
   show();
   node.addEventListener('toggle', show);
@@ -110,16 +147,16 @@ function fold(key, summary, content) {
 function beam(one, result) {
   const children = Map.groupBy(result.kept, (hypothesis) => hypothesis.parent);
   const branch = (hypothesis) => {
-    const words = [];
+    const spelled = [];
     let [last, next] = [null, [hypothesis]];
     while (next.length === 1) {
       [last] = next;
-      if (!last.isFinished) words.push(one.spelled(last.ids.at(-1), result.source));
+      if (!last.isFinished) spelled.push(one.spelled(last.ids.at(-1), result.source));
       next = children.get(last) ?? [];
     }
     const isBest = last.ids.join() === result.ids.join();
-    const note = last.isFinished || isBest ? `log-probability ${last.logProb.toFixed(2)}` : next.length ? '' : 'given up';
-    return el('li', { class: isBest ? 'best' : null }, `${words.join(' ')} `, el('span', { class: 'quiet' }, note), next.length ? el('ul', {}, next.map(branch)) : null);
+    const note = last.isFinished || isBest ? `log-probability ${last.logProb.toFixed(2)}` : next.length ? '' : 'dropped';
+    return el('li', { class: isBest ? 'best' : null }, `${spelled.join(' ')} `, el('span', { class: 'quiet' }, note), next.length ? el('ul', {}, next.map(branch)) : null);
   };
   return el('ul', { class: 'tree' }, children.get(result.kept[0].parent).map(branch));
 }
@@ -132,157 +169,87 @@ function question(number, positions, result) {
   const seen = (position) => `“${positions[position]}” with ${percent(weights[position])}`;
   const verdict = picked === best ? `Right: it looks at ${seen(best)}.` : `It looks at ${seen(best)}, at ${seen(picked)}.`;
   const text = picked === null ? `Which word of your sentence does the model look at to write “${result.tokens[guess]}”? Click it.` : verdict;
-  return el('div', { class: 'choices' }, el('span', { role: 'status' }, text), el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'done'));
+  return el('div', { class: 'choices' }, el('span', { role: 'status' }, text), button('Done', 'done', () => change(number, { guess: null, picked: null })));
 }
 
-// The word whose attention is surest and farthest from its own place: the one that is worth a guess.
-function worthGuessing(result) {
-  const distances = result.tokens.map((_, t) => {
+const NUM_FUNCTION_WORDS = 30; // most frequent tokens, which ask for nothing
+// The content word whose attention is surest and farthest from its own place: the one that is worth a guess.
+function worthGuessing(one, result) {
+  const firstContent = Object.keys(one.run.ids).length + Math.min(NUM_FUNCTION_WORDS, one.run.target.tokens.length / 4);
+  const worth = result.tokens.map((token, t) => {
+    if (result.ids[t] < firstContent || !/\p{L}{2}/u.test(token)) return -2;
     const weights = [...result.weights[t]];
     const most = Math.max(...weights);
     return most < 0.5 ? -1 : Math.abs(weights.indexOf(most) / weights.length - t / result.weights.length);
   });
-  return distances.indexOf(Math.max(...distances));
+  return worth.indexOf(Math.max(...worth));
 }
 
-// While a word is pointed at or focused, the words of the other row show their weight.
-function light(word, others, weights) {
-  const set = (isOn) => others.forEach((other, index) => {
-    other.classList.toggle('lit', isOn && weights[index] >= 0.1);
-    if (isOn) other.title = percent(weights[index]);
-    else other.removeAttribute('title');
-  });
-  for (const event of ['pointerenter', 'focus']) word.addEventListener(event, () => set(true));
-  for (const event of ['pointerleave', 'blur']) word.addEventListener(event, () => set(false));
+// The one vector of a model without attention.
+function oneVector(result) {
+  const { data: numbers } = result.start[0];
+  const name = `Everything this model keeps of the sentence: ${numbers.length} numbers, a stripe for each (blue: above 0, orange: below 0), however long it is.`;
+  return el('div', { class: 'between' }, strip(numbers, `The sentence as ${numbers.length} numbers`), quiet(name));
 }
 
-// How many test sentences each model translates without a mistake, by length, with a mark at the sentence's own.
-function curve(length) {
-  const points = data.accuracy;
-  const longest = points.at(-1).length;
-  const near = points.reduce((a, b) => (Math.abs(b.length - length) < Math.abs(a.length - length) ? b : a));
-  const x = (words) => 44 + (250 * Math.min(words, longest)) / longest;
-  const y = (share) => 110 - 95 * share;
-  const label = (left, top, text, anchor = 'start') => svg('text', { x: left, y: top, 'text-anchor': anchor }, text);
-  const lines = translators.map((one, run) => {
-    const drawn = points.map((point) => `${x(point.length)},${y(point.shares[run])}`).join(' ');
-    return svg('polyline', { class: one.run.has_attention ? 'looks' : 'keeps', points: drawn });
-  });
-  const ends = translators.map((one, run) =>
-    label(x(longest) + 5, y(points.at(-1).shares[run]) + 4, one.run.has_attention ? 'looks back' : 'one vector'));
-  const summary = translators.map(({ run }, number) => {
-    const [first, last] = [points[0], points.at(-1)].map(({ shares }) => percent(shares[number]));
-    return `${run.title}: ${first} of the shortest, ${last} of the longest`;
-  });
-  return svg(
-    'svg',
-    { class: 'curve', viewBox: '0 0 375 150', role: 'img', 'aria-label': `Test sentences translated without a mistake. ${summary.join('. ')}.` },
-    label(40, y(1) + 4, '100 %', 'end'), label(40, y(0) + 4, '0 %', 'end'),
-    label(165, 145, 'words in the sentence', 'middle'), label(x(0), 127, '0', 'middle'), label(x(longest), 127, `${Math.round(longest)}`, 'middle'),
-    svg('path', { class: 'axis', d: `M${x(0)},${y(1)} V${y(0)} H${x(longest)}` }),
-    ...lines, ...ends,
-    ...(length ? [svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1) + 2, y2: y(0) }), label(x(length), 10, `${length} words: ${near.shares.map(percent).join(' / ')}`, 'middle')] : []),
-  );
-}
-
-function ribbons(figure, sources, targets, weights) {
-  const origin = figure.getBoundingClientRect();
-  const least = figure.matches('.wraps') ? 0.3 : 0.03; // where ribbons pass behind words, the strong ones
-  const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': 'true' });
-  const middle = (node, side) => {
-    const box = node.getBoundingClientRect();
-    return [box.left + box.width / 2 - origin.left + figure.scrollLeft, box[side] - origin.top];
-  };
-  targets.forEach((target, t) => {
-    const [x, y] = middle(target, 'top');
-    sources.forEach((source, s) => {
-      if (weights[t][s] < least) return;
-      const [a, b] = middle(source, 'bottom');
-      const d = `M${a},${b} C${a},${(b + y) / 2} ${x},${(b + y) / 2} ${x},${y}`;
-      const [width, opacity] = [1 + 5 * weights[t][s], 0.15 + 0.75 * weights[t][s]];
-      layer.append(svg('path', { class: 'ribbon', d, 'stroke-width': width, 'stroke-opacity': opacity }));
-    });
-  });
-  figure.prepend(layer);
-}
-
-// The one vector of a model without attention, a pixel per number.
-function strip(result) {
-  const vector = result.start[0].data;
-  const canvas = el('canvas', { class: 'strip', width: vector.length, height: 1, role: 'img', 'aria-label': `The sentence as ${vector.length} numbers` });
-  const context = canvas.getContext('2d');
-  const style = getComputedStyle(document.documentElement);
-  vector.forEach((value, index) => {
-    context.fillStyle = `rgb(${style.getPropertyValue(value < 0 ? '--minus' : '--plus')} / ${Math.min(1, Math.abs(value))})`;
-    context.fillRect(index, 0, 1, 1);
-  });
-  return el('div', { class: 'between' }, canvas, el('p', { class: 'quiet' }, `Everything this model keeps of the sentence: ${vector.length} numbers, a stripe for each (blue: above 0, orange: below 0), however long it is.`));
-}
-
-function alternatives(one, number, result) {
+function alternatives(one, number, result, isMap) {
   const { chosen } = choices[number];
-  const undo = isChanged(choices[number]) ? el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'Undo') : null;
+  const reset = isChanged(choices[number]) ? button('Reset', 'reset', () => change(number, UNTOUCHED)) : null;
+  const { has_attention: hasAttention, can_force: canForce } = one.run;
   if (chosen === null || chosen >= result.tokens.length) {
-    const ask = () => change(number, { guess: worthGuessing(result) });
-    const offer = one.run.has_attention && result.tokens.length > 1 ? el('button', { type: 'button', class: 'guess', onclick: ask }, 'Let me guess where it looks') : null;
-    const hint = `${one.run.has_attention ? 'Hover over a word to see its links. ' : ''}Click a word of the translation to change it.`;
-    return el('div', { class: 'choices' }, offer, undo, el('span', { class: 'quiet' }, result.tokens.length ? hint : ''));
+    if (!result.tokens.length) return el('div', { class: 'choices' }, reset);
+    const other = isMap ? 'ribbons' : 'map';
+    const turn = () => {
+      views[number] = other;
+      render();
+    };
+    const guess = () => change(number, { guess: worthGuessing(one, result), chosen: null });
+    return el('div', { class: 'choices' },
+      hasAttention && result.tokens.length > 1 ? button('Let me guess where it looks', 'guess', guess) : null,
+      hasAttention ? button(isMap ? 'Show ribbons' : 'Show a heat map', 'view', turn) : null, reset,
+      el('span', { class: 'quiet' }, 'Click a word of the translation to change it',
+        canForce ? ', a word of your sentence to hide it from the attention.' : '.', hasAttention ? ' Hover over a word to see its links.' : ''));
   }
   const { logProbs } = result.steps[chosen];
-  const buttons = topTokens(logProbs, 5, one.special).map((id) => {
+  const buttons = topTokens(logProbs, 5, one.special).map((id, rank) => {
     const take = () => change(number, { prefix: [...result.ids.slice(0, chosen), id], force: forcedBefore(number, chosen + 1) });
-    return el('button', { type: 'button', onclick: take }, `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`);
+    return button(`${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`, `take ${rank}`, take);
   });
-  const hint = one.run.can_force ? 'Click a word of your sentence to make the model look there, or take another word:' : 'Take another word:';
-  return el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo);
+  const hint = canForce ? 'Click a word of your sentence to make the model look there, or take another word:' : 'Take another word:';
+  return el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, reset);
 }
 
-function table(positions, result) {
-  const head = el('tr', {}, el('th', {}, ''), positions.map((token) => el('th', { scope: 'col' }, token)));
-  const rows = result.tokens.map((token, t) =>
-    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => el('td', {}, percent(result.weights[t][s])))),
-  );
-  return el('table', {}, head, rows);
-}
-
-function change(number, changes) {
-  choices[number] = { ...choices[number], ...changes };
-  draw();
-  remember();
-}
-
-const reset = (number) => change(number, UNTOUCHED);
 // The attention forced on the steps before this one, whose words stay.
 const forcedBefore = (number, step) => Object.fromEntries(Object.entries(choices[number].force).filter(([t]) => t < step));
-// Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
+// Force the chosen step to attend to one source position: the words before it stay, the rest is decoded again. If no step
+// is chosen, the attention may no longer use the position, or may again.
 function attendTo(number, position, result) {
-  const { chosen } = choices[number];
-  if (chosen === null || !translators[number].run.can_force) return;
-  change(number, { prefix: result.ids.slice(0, chosen), force: { ...forcedBefore(number, chosen), [chosen]: position } });
+  const { chosen, blocked } = choices[number];
+  if (!translators[number].run.can_force) return;
+  if (chosen !== null) change(number, { prefix: result.ids.slice(0, chosen), force: { ...forcedBefore(number, chosen), [chosen]: position } });
+  else if (blocked.includes(position)) change(number, { blocked: blocked.filter((one) => one !== position) });
+  else if (position < result.source.length) change(number, { blocked: [...blocked, position] });
 }
 
-function changed() {
+function setText(text) {
+  keepState();
+  shownText = text;
+  element('link-note').textContent = '';
   choices = translators.map(() => UNTOUCHED);
-  draw();
-  remember();
+  redraw();
 }
 
-// The address holds the sentence and the changes, so that a link shows what the page shows. It is set
-// last, because Safari throws an error if that happens often, for example while somebody types.
-function remember() {
-  const changes = choices.some(isChanged) ? { changes: JSON.stringify(choices.map(({ prefix, force }) => ({ prefix, force }))) } : {};
-  history.replaceState(null, '', `#${new URLSearchParams({ text: document.getElementById('text').value, ...changes })}`);
+// Writes a sentence of the page into the field.
+function writeSentence(text) {
+  element('text').value = text;
+  setText(text);
 }
 
-function recall() {
-  const kept = new URLSearchParams(location.hash.slice(1));
-  try {
-    const changes = JSON.parse(kept.get('changes'));
-    choices = translators.map((_, number) => ({ ...UNTOUCHED, prefix: changes[number].prefix.map(Number), force: { ...changes[number].force } }));
-  } catch {
-    choices = translators.map(() => UNTOUCHED); // no changes, or not those of this page
-  }
-  return kept.get('text');
+function close() {
+  const isOpen = choices.some(({ chosen, guess }) => chosen !== null || guess !== null);
+  if (isOpen) choices = choices.map((choice) => ({ ...choice, chosen: null, guess: null, picked: null }));
+  else opened.clear();
+  render();
 }
 
 const PROMISE = 'Both models read your whole sentence before they translate it. While it writes, one looks back at whichever words it needs. The other writes from a single vector: a list of numbers, as many for a long sentence as for a short one. Make the sentence longer: which one loses track?';
@@ -292,36 +259,48 @@ function headingOf(run) {
   return run.has_attention ? 'With attention: it looks back at the words' : 'Without attention: one vector for the whole sentence';
 }
 
+function inputPart(from, to) {
+  const area = el('textarea', { id: 'text', rows: 3, lang: from, dir: 'auto', spellcheck: 'false', oninput: () => setText(area.value) });
+  area.value = shownText;
+  const last = data.sentences.length - 1;
+  const place = Math.max(0, data.sentences.findIndex(([source]) => source === shownText));
+  const slider = el('input', { type: 'range', id: 'longer', min: 0, max: Math.max(0, last), value: place, oninput: () => writeSentence(data.sentences[slider.value][0]) });
+  const sizes = new Set(translators.map(({ run }) => run.search.beam_size));
+  const size = el('input', { type: 'number', id: 'beam', min: 1, max: 20, placeholder: [...sizes].join(', '), oninput: () => {
+    keepState();
+    beamSize = sizeOfBeam(size.value);
+    redraw();
+  } });
+  size.value = beamSize ?? '';
+  const examples = data.sentences.length ? [1, 3, 5].map((sixth) => data.sentences[Math.floor((sixth * last) / 6)][0]) : [];
+  return el('div', { class: 'input' },
+    el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
+    area,
+    el('div', { id: 'examples', class: 'choices' }, examples.length ? 'For example: ' : '', examples.map((text) => button(text, 'example', () => writeSentence(text), { lang: from, dir: 'auto' }))),
+    el('p', { id: 'link-note', class: 'quiet', role: 'status' }), el('p', { id: 'unknown', role: 'status', lang: 'en' }),
+    data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Make it longer'), slider) : null,
+    el('div', { class: 'longer' }, button('Undo', 'undo', undo, { id: 'undo' }), el('label', { for: 'beam' }, 'Beam size'), size),
+    el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' }));
+}
+
 function build() {
-  const first = recall() ?? data.sentences[Math.floor(data.sentences.length / 3)]?.[0] ?? '';
+  const { text, problems } = recall();
+  shownText = text ?? data.sentences[Math.floor(data.sentences.length / 3)]?.[0] ?? '';
   const [from, to] = ['source', 'target'].map((side) => translators[0].run[side].language);
-  const area = el('textarea', { id: 'text', rows: 3, lang: from, dir: 'auto', spellcheck: 'false', oninput: changed });
-  area.value = first;
-  const slider = el('input', {
-    type: 'range', id: 'longer', min: 0, max: Math.max(0, data.sentences.length - 1),
-    value: Math.max(0, data.sentences.findIndex(([source]) => source === first)),
-    oninput: (event) => {
-      area.value = data.sentences[Number(event.target.value)][0];
-      changed();
-    },
-  });
   const hasCurve = data.accuracy.length > 0;
-  document.getElementById('main').replaceChildren(
+  const key = translators.map((_, number) => el('span', { class: `key ${lineOf(number)}` }, nameOf(number)));
+  element('main').replaceChildren(
     el('h1', {}, isPair ? 'One vector, or a look back?' : data.title),
     el('p', {}, isPair ? PROMISE : 'Type a sentence; everything is computed in this page.'),
-    el('div', { class: hasCurve ? 'top halves' : 'top' },
-      el('div', { class: 'input' },
-        el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
-        area,
-        data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Make it longer'), slider) : null,
-        el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' })),
-      hasCurve ? el('div', {}, el('p', { class: 'quiet' }, 'Test sentences translated without a mistake'), el('div', { id: 'curve' })) : null),
+    el('div', { class: hasCurve ? 'top halves' : 'top' }, inputPart(from, to),
+      hasCurve ? el('div', {}, quiet(data.measure === 'chrF' ? 'chrF of the translations of test sentences, by length' : 'Test sentences whose translation is equal to the reference, by length'), el('p', { class: 'quiet keys' }, key), el('div', { id: 'curve' }), quiet('', { id: 'curve-note' })) : ''),
     ...translators.map(({ run }, number) =>
       el('section', { id: `run-${number}`, 'aria-label': headingOf(run) },
         el('h2', {}, headingOf(run), isPair ? el('span', { class: 'quiet' }, ` (${run.title})`) : null),
         el('div'), el('p', { class: 'translation', lang: to, dir: 'auto', 'aria-live': 'polite' }), el('div'))),
   );
-  draw();
+  if (problems.length) element('link-note').textContent = `The link asks for what this page does not have, which was left out: ${problems.join(', ')}.`;
+  render();
 }
 
 window.seq2seq = {
@@ -330,6 +309,9 @@ window.seq2seq = {
     return { tokens, text: translation, logProb, weights: weights.map((row) => [...row]) };
   },
 };
-window.addEventListener('resize', draw);
+window.addEventListener('resize', render);
 window.addEventListener('hashchange', build);
+window.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') close();
+});
 build();

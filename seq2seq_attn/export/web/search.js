@@ -1,8 +1,8 @@
 // Beam search as search/beam.py makes it: finished hypotheses keep their slots, so that the beam narrows; one slot is
 // greedy search. `force` maps steps to weights that replace the attention's, or to the one position that has all weight;
-// `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its
+// the attention may not use the positions `blocked`; `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its
 // parent; `start` is the state of the decoder before its first step.
-function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
+function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix = [], force = {}, blocked = [] }) {
   const { memory, state } = model.prepare([ids], [extended]);
   let alive = [{ ids: [], logProb: 0, steps: [] }];
   let [copies, states] = [memory, state]; // a row for each of `alive`
@@ -11,10 +11,14 @@ function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special,
     const forced = force[length - 1];
     const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
     const previous = alive.map((hypothesis) => hypothesis.ids.at(-1) ?? special.bos);
-    const step = model.step(previous, copies, states, weights && alive.flatMap(() => [...weights]));
-    const rowOf = (numbers, row) => numbers.subarray((row * numbers.length) / previous.length, ((row + 1) * numbers.length) / previous.length);
+    let step = model.step(previous, copies, states, weights && alive.flatMap(() => [...weights]));
+    const rowOf = (numbers, row) => numbers?.subarray((row * numbers.length) / previous.length, ((row + 1) * numbers.length) / previous.length);
+    if (blocked.length > 0 && !weights) {
+      const others = alive.flatMap((_, row) => withoutBlocked(rowOf(step.weights, row), blocked));
+      step = { ...model.step(previous, copies, states, others), scores: step.scores };
+    }
     const chosen = alive.flatMap((parent, row) => {
-      const made = { weights: rowOf(step.weights, row), logProbs: rowOf(step.logProbs, row) };
+      const made = Object.fromEntries(['weights', 'logProbs', 'scores', 'context'].map((name) => [name, rowOf(step[name], row)]));
       const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(made.logProbs, beamSize, special);
       return best.map((id) => ({ parent, row, made, id, logProb: parent.logProb + made.logProbs[id] }));
     });
@@ -37,6 +41,14 @@ function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special,
     states = model.rows(step.state, alive.map((hypothesis) => hypothesis.row));
   }
   return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept, start: state };
+}
+
+// Attention weights as if the blocked positions had none: those of the others, which sum to 1 again.
+function withoutBlocked(weights, blocked) {
+  const left = [...weights].map((weight, position) => (blocked.includes(position) ? 0 : weight));
+  const sum = left.reduce((a, b) => a + b, 0);
+  const even = 1 / (weights.length - blocked.length); // of each position, if all attention was on blocked ones
+  return left.map((weight, position) => (sum > 0 ? weight / sum : blocked.includes(position) ? 0 : even));
 }
 
 // The most probable ids, ties by the lower id; never PAD, BOS and what else the search excludes.
@@ -66,7 +78,7 @@ function translator(run, model) {
     if (id !== special.unk || run.search.unk !== 'copy') return spelled(id, tokens);
     return tokens[weights.slice(0, -1).reduce((best, weight, position, all) => (weight > all[best] ? position : best), 0)];
   }
-  function translate(text, { beamSize = run.search.beam_size, prefix = [], force = {} } = {}) {
+  function translate(text, { beamSize = run.search.beam_size, prefix = [], force = {}, blocked = [] } = {}) {
     const tokens = source.tokenize(text);
     const unknown = tokens.map((token) => !known.has(token));
     if (tokens.length === 0) return { source: [], unknown, tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
@@ -76,10 +88,10 @@ function translator(run, model) {
     const extended = [...tokens.map((token) => written.get(token) ?? numTarget + tokens.indexOf(token)), special.eos];
     const limit = prefix.length + Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
     const lengthPenalty = run.search.length_penalty;
-    const best = decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix, force });
-    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => spelledOrCopied(id, best.steps[t].weights, tokens));
+    const best = decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix, force, blocked });
+    const spelledTokens = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => spelledOrCopied(id, best.steps[t].weights, tokens));
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
-    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), weights, ...best };
+    return { source: tokens, unknown, tokens: spelledTokens, text: target.detokenize(spelledTokens), weights, ...best };
   }
-  return { run, translate, spelled, special, tokenizeTarget: target.tokenize };
+  return { run, translate, spelled, special, tokenizeSource: source.tokenize, tokenizeTarget: target.tokenize };
 }

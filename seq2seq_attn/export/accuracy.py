@@ -1,0 +1,75 @@
+"""Read how well runs translate their test set, by sentence length, for the curve of a page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import ListedFiles
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.run import Run
+from seq2seq_attn.text.languages import separates_words
+
+LENGTHS_PER_POINT = 3
+"""number of sentence lengths that share a point of the curve"""
+LEAST_EQUAL = 0.2
+"""share of translations that equal the reference, below which the curve has chrF instead"""
+
+
+def kept_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return the test pairs that the runs keep; no pairs if they keep none, or different ones."""
+    try:
+        sets = [run.read_set(_set_name(run)) for run in runs]
+    except UserError:  # for example a run from a hub, which has no text
+        return []
+    if any(text != sets[0] for text in sets):
+        return []
+    return list(zip(sets[0].source, sets[0].references, strict=True))
+
+
+def accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return how well each run translates test sentences of similar length.
+
+    `accuracy` has a point for each group of sentences: for each run, the share of translations that
+    equal the reference. If few translations do, it is chrF instead, divided by 100. There are no
+    points unless `evaluate` has saved the translations of all runs.
+    """
+    is_spaced = separates_words(runs[0].config.data.source_language)
+    points: list[dict[str, Any]] = []
+    curve = {"unit": "words" if is_spaced else "characters", "measure": "equal", "accuracy": points}
+    if not pairs:
+        return curve
+    sources, references = zip(*pairs, strict=True)
+    measure = Measure("chrf", references)
+    try:
+        saved = [_saved_lines(run) for run in runs]
+        statistics = [measure.statistics(lines) for lines in saved]
+    except UserError:  # there are no translations, or not of these pairs
+        return curve
+    is_equal = np.array(saved, dtype=object) == np.array(references, dtype=object)
+    has_chrf = is_equal.mean(axis=1).max() < LEAST_EQUAL
+    if has_chrf:
+        curve["measure"] = "chrF"
+    lengths = np.array([len(line.split() if is_spaced else line) for line in sources])
+    groups = lengths // LENGTHS_PER_POINT
+    for group in np.unique(groups):
+        [members] = np.nonzero(groups == group)
+        shares = is_equal[:, members].mean(axis=1).tolist()
+        if has_chrf:
+            shares = [one.subset(members).score().score / 100 for one in statistics]
+        inside = lengths[members].tolist()
+        point = {"length": float(np.mean(inside)), "count": len(inside), "shares": shares}
+        points.append(point | {"shortest": min(inside), "longest": max(inside)})
+    return curve
+
+
+def _set_name(run: Run) -> str:
+    """Return the name of the run's first test set, or of the validation set if it has no other."""
+    return run.splits[:2][-1]
+
+
+def _saved_lines(run: Run) -> list[str]:
+    """Return the translations of the set that `evaluate` has saved in the run."""
+    content = ListedFiles(run.hyps_dir).read(f"{_set_name(run)}.txt")
+    return content.decode().split("\n")[:-1]

@@ -1,0 +1,42 @@
+// What happens at a word of the translation: the scores of the source words, their softmax, and the context.
+function explainWord(number, positions, result) {
+  const { chosen, force, blocked } = choices[number];
+  const { scores, weights, context } = result.steps[chosen];
+  const isByHand = chosen in force || blocked.length > 0;
+  const most = scores && Math.max(...scores);
+  const colors = mapColors();
+  const rows = positions.map((token, s) => {
+    const numbers = scores ? [scores[s].toFixed(2), Math.exp(scores[s] - most).toFixed(3)] : [];
+    return el('tr', {}, el('th', { scope: 'row' }, words(token)), numbers.map((text) => el('td', {}, text)), shadedCell(weights[s], colors));
+  });
+  const titles = ['', ...(scores ? ['score', 'exp'] : []), 'weight'];
+  return el('div', { class: 'explained' },
+    scores
+      ? el('p', {}, 'Before it writes this word, the decoder compares its state s with the encoder’s vector h of each source word: ',
+        el('b', {}, 'score'), ' e = score(s, h). A ', el('b', {}, 'softmax'), ' makes them weights that sum to 1: α = exp(e) / Σ exp(e). ',
+        `The column “exp” has exp(e − ${most.toFixed(2)}), which gives the same weights.`)
+      : el('p', {}, 'This model does not weigh the source words by a softmax of scores. The weights that it gives them:'),
+    isByHand ? el('p', {}, 'Here you have changed the weights: they are not the softmax of the scores.') : null,
+    el('div', { class: 'scrolls' }, el('table', {}, el('tr', {}, titles.map((title) => el('th', { scope: 'col' }, title))), rows)),
+    context
+      ? el('div', {}, el('p', {}, 'The ', el('b', {}, 'context'), ` c = Σ α h is the mean of the vectors, by weight: ${context.length} numbers, made anew for each word. With s, it decides the word.`),
+        strip(context, `The context as ${context.length} numbers`))
+      : null,
+  );
+}
+
+// A weight as a cell of a table, the darker the more; the text stays readable on the darkest.
+function shadedCell(weight, colors) {
+  const cell = el('td', {}, percent(weight));
+  cell.style.background = colors[Math.round(100 * weight)];
+  return cell;
+}
+
+function attentionTable(positions, result) {
+  const colors = mapColors();
+  const head = el('tr', {}, el('th', {}, ''), positions.map((token) => el('th', { scope: 'col' }, token)));
+  const rows = result.tokens.map((token, t) =>
+    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => shadedCell(result.weights[t][s], colors))),
+  );
+  return el('table', {}, head, rows);
+}

@@ -1,0 +1,82 @@
+// The words of a sentence and of its translation, with ribbons of attention between them.
+const percent = (value) => `${Math.round(100 * value)} %`;
+const wordButton = (token, classes, attributes) =>
+  el('button', { type: 'button', class: ['word', ...classes.filter(Boolean)].join(' '), ...attributes }, token);
+
+// A row of words with one tab stop: the arrow keys, Home and End move within it.
+function wordRow(name, attributes, children) {
+  const row = el('div', { role: 'group', 'aria-label': name, dir: 'auto', ...attributes }, children);
+  const buttons = children.flat().filter((child) => child.matches('.word'));
+  const stopAt = (word) => buttons.forEach((button) => (button.tabIndex = button === word ? 0 : -1));
+  row.addEventListener('focusin', (event) => stopAt(event.target));
+  row.addEventListener('keydown', (event) => {
+    const isLeftward = getComputedStyle(row).direction === 'rtl';
+    const steps = { ArrowRight: isLeftward ? -1 : 1, ArrowLeft: isLeftward ? 1 : -1, Home: -buttons.length, End: buttons.length };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    buttons[Math.max(0, Math.min(buttons.length - 1, buttons.indexOf(event.target) + step))].focus();
+  });
+  stopAt(buttons[0]);
+  return row;
+}
+
+// While a word is pointed at or focused, its ribbons stand out, and the words of the other row show their weights.
+function light(figure, word, others, weights, isOwn) {
+  const set = (isOn) => {
+    figure.classList.toggle('pointing', isOn);
+    for (const ribbon of figure.querySelectorAll('.ribbon')) ribbon.classList.toggle('on', isOn && isOwn(ribbon.dataset));
+    others.forEach((other, index) => {
+      other.classList.toggle('lit', isOn && weights[index] >= 0.1);
+      if (isOn) other.title = percent(weights[index]);
+      else other.removeAttribute('title');
+    });
+  };
+  for (const event of ['pointerenter', 'focus']) word.addEventListener(event, () => set(true));
+  for (const event of ['pointerleave', 'blur']) word.addEventListener(event, () => set(false));
+}
+
+const LEAST = 0.03; // weight of a ribbon that is drawn
+function drawRibbons(figure, sources, targets, weights) {
+  const origin = figure.getBoundingClientRect();
+  const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': 'true' });
+  const middle = (node, side) => {
+    const box = node.getBoundingClientRect();
+    return [box.left + box.width / 2 - origin.left + figure.scrollLeft, box[side] - origin.top];
+  };
+  targets.forEach((target, t) => {
+    const [x, y] = middle(target, 'top');
+    sources.forEach((source, s) => {
+      const weight = weights[t][s];
+      if (weight < LEAST) return;
+      const [a, b] = middle(source, 'bottom');
+      const d = `M${a},${b} C${a},${(b + y) / 2} ${x},${(b + y) / 2} ${x},${y}`;
+      const strength = { 'stroke-width': 1 + 5 * weight, 'stroke-opacity': 0.15 + 0.75 * weight };
+      layer.append(svg('path', { class: 'ribbon', d, ...strength, 'data-source': s, 'data-target': t }));
+    });
+  });
+  figure.prepend(layer);
+}
+
+// Numbers as stripes of color, a pixel for each.
+function strip(numbers, name) {
+  const canvas = el('canvas', { class: 'strip', width: numbers.length, height: 1, role: 'img', 'aria-label': name });
+  const context = canvas.getContext('2d');
+  const style = getComputedStyle(document.documentElement);
+  numbers.forEach((value, index) => {
+    context.fillStyle = `rgb(${style.getPropertyValue(value < 0 ? '--minus' : '--plus')} / ${Math.min(1, Math.abs(value))})`;
+    context.fillRect(index, 0, 1, 1);
+  });
+  return canvas;
+}
+
+// The attention as a heat map: lights the words of the cell that is pointed at.
+function heatMap(result, positions, sources, targets, room) {
+  const levels = Uint8Array.from(result.weights.flatMap((row) => [...row].map((weight) => Math.round(255 * weight))));
+  const unknown = [...result.unknown.keys()].filter((position) => result.unknown[position]);
+  const pointAt = (cell) => {
+    targets.forEach((target, t) => target.classList.toggle('lit', t === cell?.[0]));
+    sources.forEach((source, s) => source.classList.toggle('lit', s === cell?.[1]));
+  };
+  return mapView({ source: positions, target: result.tokens, levels, unknown }, room, pointAt);
+}

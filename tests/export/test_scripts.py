@@ -1,0 +1,56 @@
+"""The scripts of the page without a browser: the linter's opinion, and functions under node."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.export.page import SCRIPTS, WEB
+from tests.report.test_web import lint, node
+
+
+def call(expression: str) -> object:
+    """The value of an expression in the scope of the scripts that need no page."""
+    names = ("tokens.js", "detokenize.js", "search.js", "compare.js")
+    code = "\n".join((WEB / name).read_text("utf-8") for name in names)
+    script = f"{code}\nconsole.log(JSON.stringify({expression}));"
+    done = subprocess.run([node(), "-e", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_the_linter_finds_nothing(tmp_path):
+    code = "\n".join(Path(WEB, name).read_text("utf-8") for name in SCRIPTS)
+    script = tmp_path / "page.js"
+    script.write_text(f"'use strict';\n(() => {{\n{code}}})();\n", "utf-8")
+    result = lint(script)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected", "wrong", "missing"),
+    [
+        ("a dog runs", "a dog runs", [], {}),
+        ("dog chases rabbit", "rabbit chases dog", [0, 1], {3: ["chases", "dog"]}),
+        ("a dog", "a big dog", [], {1: ["big"]}),
+        ("a big big dog", "a big dog", [2], {}),
+        ("a cat runs", "a dog runs", [1], {2: ["dog"]}),
+        ("a", "a dog runs", [], {1: ["dog", "runs"]}),
+        ("", "a", [], {0: ["a"]}),
+        ("a", "", [0], {}),
+    ],
+)
+def test_tokens_are_compared_in_order(tokens, expected, wrong, missing):
+    [tokens, expected] = [tokens.split(), expected.split()]
+    found = call(f"compareInOrder({json.dumps(tokens)}, {json.dumps(expected)})")
+    assert [place for place, is_wrong in enumerate(found["isWrong"]) if is_wrong] == wrong
+    assert {place: words for place, words in enumerate(found["missing"]) if words} == missing
+
+
+@pytest.mark.parametrize(
+    ("weights", "left"),
+    [([0.5, 0.25, 0.25], [0, 0.5, 0.5]), ([1, 0, 0], [0, 0.5, 0.5])],
+)
+def test_attention_that_a_blocked_position_had_goes_to_the_others(weights, left):
+    assert call(f"withoutBlocked({weights}, [0])") == left
