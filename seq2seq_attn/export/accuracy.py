@@ -1,4 +1,4 @@
-"""Read how well runs translate their test set, by sentence length, for the curve of a page."""
+"""Read from runs what a page shows of their test set: sentences, and how well they translate it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,25 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.languages import separates_words
 
+NUM_SENTENCES = 24
+"""number of test sentences that the page's slider offers, from short to long"""
 LENGTHS_PER_POINT = 3
 """number of sentence lengths that share a point of the curve"""
 LEAST_EQUAL = 0.2
 """share of translations that equal the reference, below which the curve has chrF instead"""
 
 
-def kept_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
+def kept_values(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return test sentences with references, from short to long, and the accuracy by length."""
+    pairs = _test_pairs(runs)
+    by_length = sorted(pairs, key=lambda pair: len(pair[0]))
+    sentences = []
+    for number in range(NUM_SENTENCES if pairs else 0):
+        sentences.append(by_length[number * (len(pairs) - 1) // (NUM_SENTENCES - 1)])
+    return {"sentences": list(dict.fromkeys(sentences)), **_accuracy_by_length(runs, pairs)}
+
+
+def _test_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return the test pairs that the runs keep; no pairs if they keep none, or different ones."""
     try:
         sets = [run.read_set(_set_name(run)) for run in runs]
@@ -28,7 +40,7 @@ def kept_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return list(zip(sets[0].source, sets[0].references, strict=True))
 
 
-def accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return how well each run translates test sentences of similar length.
 
     `accuracy` has a point for each group of sentences: for each run, the share of translations that

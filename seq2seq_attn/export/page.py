@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.export.accuracy import accuracy_by_length, kept_pairs
+from seq2seq_attn.export.accuracy import kept_values
 from seq2seq_attn.export.model_graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
@@ -22,8 +22,6 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import SIDES
 
-NUM_SENTENCES = 24
-"""number of test sentences that the page's slider offers, from short to long"""
 WEB = Path(__file__).parent / "web"
 _STYLES = (REPORT_WEB / "heat.css", "page.css")
 SCRIPTS = (
@@ -60,17 +58,11 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
             f"{title}: these runs translate different languages; export a page for each"
         )
     kernel = base64.b64encode((WEB / "kernel.wasm").read_bytes()).decode("ascii")
-    pairs = kept_pairs(runs)
-    by_length = sorted(pairs, key=lambda pair: len(pair[0]))
-    sentences = []
-    for number in range(NUM_SENTENCES if pairs else 0):
-        sentences.append(by_length[number * (len(pairs) - 1) // (NUM_SENTENCES - 1)])
     payload = {
         "title": title,
         "kernel": kernel,
         "runs": described,
-        **accuracy_by_length(runs, pairs),
-        "sentences": sentences,
+        **kept_values(runs),
     }
     write_text(path, fill_page(WEB, title, _STYLES, SCRIPTS, payload), is_named=True)
 

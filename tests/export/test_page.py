@@ -3,21 +3,22 @@ its scripts."""
 
 import json
 import re
+import shutil
 from statistics import fmean
 
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.export.page import export_page
+from seq2seq_attn.export.page import export_page, kept_values
 from seq2seq_attn.export.tokens import describe_tokenizer
-from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.lines import read_lines
+from seq2seq_attn.files import write_listed
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.several import SentenceSource
 from seq2seq_attn.text.tokenizers.vectors import VectorSource
 from tests.cli.command_line import assert_fails
-from tests.toy_run import make_toy_run, toy_config
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 def test_int8_makes_a_smaller_page(runs, tmp_path):
@@ -50,15 +51,56 @@ def test_a_page_refuses_runs_of_different_languages(runs, tmp_path):
         export_page([runs[0], back], tmp_path / "page.html")
 
 
-def test_the_curve_is_of_saved_translations(captions_page):
-    text = captions_page.read_text("utf-8")
-    [payload] = re.findall(r'type="application/json">(.*)</script>', text)
-    sources = read_lines(find_captions(None, "de", "en")["test"].source)[:12]
+def payload(page):
+    [text] = re.findall(r'type="application/json">(.*)</script>', page.read_text("utf-8"))
+    return json.loads(text)
+
+
+def test_the_curve_is_of_saved_translations(captions, captions_page):
     expected = {}
-    for number, source in enumerate(sources):
+    for number, source in enumerate(captions.read_set("test").source):
         expected.setdefault(len(source.split()) // 3, []).append(number < 8)
-    shares = [point["shares"] for point in json.loads(payload)["accuracy"]]
-    assert shares == [[fmean(expected[key])] * 2 for key in sorted(expected)]
+    points = payload(captions_page)["accuracy"]
+    assert [point["shares"] for point in points] == [
+        [fmean(expected[key])] * 2 for key in sorted(expected)
+    ]
+    assert [point["count"] for point in points] == [len(expected[key]) for key in sorted(expected)]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A run on text of one's own, with saved translations of its test set that have mistakes."""
+    folder = tmp_path_factory.mktemp("own")
+    for side, lines in (("de", SOURCE), ("en", TARGET)):
+        (folder / f"text.{side}").write_text("\n".join([*lines, ""]), "utf-8")
+    text = str(folder / "text")
+    splits = {"train": text, "valid": text, "test": {"test": text}}
+    config = toy_config(corpus="files", data_dir=str(folder), **splits)
+    run = make_toy_run(folder / "own", config)
+    run.hyps_dir.mkdir(exist_ok=True)
+    content = "".join(f"{line} wrong\n" for line in TARGET)
+    write_listed(run.hyps_dir / "test.txt", content.encode())
+    return run
+
+
+def test_a_page_of_any_runs_has_their_test_sentences_and_curve(own):
+    values = kept_values([own, own])
+    assert dict(values["sentences"]) == dict(zip(SOURCE, TARGET, strict=True))
+    assert values["measure"] == "chrF"  # as no translation equals its reference
+    for point in values["accuracy"]:
+        assert 0.5 < point["shares"][0] == point["shares"][1] < 1
+
+
+def test_a_page_of_runs_with_different_test_sets_has_none(own, captions):
+    assert kept_values([own, captions])["sentences"] == []
+    assert kept_values([own, captions])["accuracy"] == []
+
+
+def test_a_page_without_saved_translations_has_no_curve(own, tmp_path):
+    copy = Run(shutil.copytree(own.path, tmp_path / "copy"))
+    shutil.rmtree(copy.hyps_dir)
+    assert kept_values([own, copy])["accuracy"] == []
+    assert kept_values([own, copy])["sentences"]
 
 
 @pytest.mark.parametrize("source", [VectorSource(3), SentenceSource(CharacterTokenizer())])
