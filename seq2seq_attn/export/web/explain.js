@@ -28,7 +28,7 @@ function explainWord(number, positions, result) {
 // A weight as a cell of a table, the darker the more; the text stays readable on the darkest.
 function shadedCell(weight, colors) {
   const cell = el('td', {}, percent(weight));
-  cell.style.background = colors[Math.round(100 * weight)];
+  cell.style.background = colors[Math.round(100 * Math.min(1, weight))];
   return cell;
 }
 

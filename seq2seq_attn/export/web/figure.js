@@ -47,7 +47,7 @@ function drawRibbons(figure, sources, targets, weights) {
   targets.forEach((target, t) => {
     const [x, y] = middle(target, 'top');
     sources.forEach((source, s) => {
-      const weight = weights[t][s];
+      const weight = Math.min(1, weights[t][s]);
       if (weight < LEAST) return;
       const [a, b] = middle(source, 'bottom');
       const d = `M${a},${b} C${a},${(b + y) / 2} ${x},${(b + y) / 2} ${x},${y}`;
@@ -72,11 +72,13 @@ function strip(numbers, name) {
 
 // The attention as a heat map: lights the words of the cell that is pointed at.
 function heatMap(result, positions, sources, targets, room) {
-  const levels = Uint8Array.from(result.weights.flatMap((row) => [...row].map((weight) => Math.round(255 * weight))));
+  const weights = result.weights.flatMap((row) => [...row]);
+  const scale = weights.reduce((a, b) => Math.max(a, b), 1); // of weights that need not sum to 1
+  const levels = Uint8Array.from(weights, (weight) => Math.round((255 * weight) / scale));
   const unknown = [...result.unknown.keys()].filter((position) => result.unknown[position]);
   const pointAt = (cell) => {
     targets.forEach((target, t) => target.classList.toggle('lit', t === cell?.[0]));
     sources.forEach((source, s) => source.classList.toggle('lit', s === cell?.[1]));
   };
-  return mapView({ source: positions, target: result.tokens, levels, unknown }, room, pointAt);
+  return mapView({ source: positions, target: result.tokens, levels, unknown, scale }, room, pointAt);
 }
