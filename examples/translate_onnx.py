@@ -7,6 +7,7 @@ or by SentencePiece's unigram model. The search is greedy. Words are written wit
 them. Everything but spaCy's rules needs onnxruntime and numpy alone.
 """
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -50,8 +51,20 @@ def tokenize(line: str, side: dict[str, Any]) -> list[str]:
     return tokens
 
 
+def check(folder: Path) -> None:
+    """Exit if a file is not the one that the export listed: graphs of two exports would translate
+    without an error, and wrongly."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    for name, listed in manifest.items():
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() not in listed:
+            sys.exit(
+                f"{folder / name}: not the file that manifest.json lists; export the run again"
+            )
+
+
 def translate(folder: Path, line: str) -> str:
     """The translation of a line."""
+    check(folder)
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     prepare, step = (
         onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")

@@ -12,15 +12,19 @@ list is not checked.
 """
 
 import errno
+import fcntl
+import glob
 import hashlib
 import json
 import math
 import os
 import secrets
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
@@ -32,6 +36,8 @@ ContentT = TypeVar("ContentT")
 MANIFEST = "manifest.json"
 _ADVICE = "copy its folder again, or make it anew"
 
+_UNLOCKED_S = 60.0
+"""A temporary file that is younger may be about to be locked."""
 STDOUT = Path("standard output")
 """name of the standard output in error messages"""
 _PACKAGE_DIR = Path(__file__).parent
@@ -65,18 +71,81 @@ def atomic_path(path: Path) -> Iterator[Path]:
     renamed to `path`. If the block fails, it is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path.parent, glob.escape(path.name[:50]))
     temporary = temporary_name(path)
     # The system removes the bits of the umask from this mode.
     descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    os.close(descriptor)
     try:
-        with naming(path):
+        with naming(path), _locking(descriptor):
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(folder: Path) -> Iterator[Path]:
+    """Create a folder beside `folder`, which it will replace, and remove it when the context ends.
+    If an OSError inside the context does not name a path, for example because the disk is full,
+    `folder` is added to the error."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_name(folder)
+    temporary.mkdir()
+    try:
+        with naming(folder), _locking(os.open(temporary, os.O_RDONLY)):
+            yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def replaced_folder(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    """Replace a folder as a whole: yield a temporary folder, which gets its name if the block
+    succeeds. If the process is killed, the folder is old, new or missing, but never mixed.
+
+    Raises UsageError: the folder holds other files than those that match `patterns`.
+    """
+    folder = Path(os.path.realpath(folder))
+    for path in folder.iterdir() if folder.exists() else ():
+        if not any(path.match(pattern) for pattern in patterns):
+            raise UsageError(f"{path}: would be lost; choose another folder")
+    remove_leftovers(folder.parent, glob.escape(folder.name[:50]))
+    with temporary_folder(folder) as temporary, temporary_folder(folder) as old:
+        yield temporary
+        with suppress(FileNotFoundError):  # there is none to replace
+            folder.rename(old / folder.name)
+        temporary.rename(folder)
+
+
+@contextmanager
+def _locking(descriptor: int) -> Iterator[None]:
+    """Lock a temporary file or folder while it is used, and close its descriptor in the end."""
+    try:
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def remove_leftovers(folder: Path, pattern: str) -> None:
+    """Remove temporary files and folders that killed processes have left in a folder; they were to
+    replace a name that matches `pattern`. A living process has locked its own."""
+    for leftover in folder.glob(f".{pattern}.????????.tmp"):
+        with suppress(OSError):  # it is locked, or another process has removed it
+            if time.time() - leftover.lstat().st_mtime < _UNLOCKED_S:
+                continue
+            descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if leftover.is_dir():
+                    shutil.rmtree(leftover)
+                else:
+                    leftover.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def link_target(path: Path) -> Path:

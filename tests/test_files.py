@@ -1,11 +1,24 @@
 """Atomic writes: the mode of the file, and what stands at its name."""
 
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.files import atomic_path, check_writable, link_target, named_path, write_text
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import (
+    atomic_path,
+    check_writable,
+    link_target,
+    named_path,
+    remove_leftovers,
+    replaced_folder,
+    temporary_folder,
+    temporary_name,
+    write_text,
+)
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -79,3 +92,56 @@ def test_a_pipe_is_written_through_its_link_in_dev():
     os.close(write_end)
     with os.fdopen(read_end) as file:
         assert file.read() == "text"
+
+
+def leftover_of(folder, name, age_s=61.0):
+    """A temporary file of a killed process."""
+    path = temporary_name(folder / name)
+    path.write_text("half")
+    os.utime(path, (time.time() - age_s,) * 2)
+    return path
+
+
+def test_the_next_write_removes_what_a_killed_one_left(tmp_path):
+    old = leftover_of(tmp_path, "a[**]?.txt")
+    young = leftover_of(tmp_path, "a[**]?.txt", age_s=0)
+    other = leftover_of(tmp_path, "ab.txt")
+    write_text(tmp_path / "a[**]?.txt", "text")
+    assert not old.exists()
+    assert young.exists()
+    assert other.exists()
+
+
+@pytest.mark.parametrize("make", [atomic_path, temporary_folder])
+def test_what_a_living_process_writes_is_kept_whatever_the_clock_says(tmp_path, make):
+    with make(tmp_path / "name") as temporary:
+        os.utime(temporary, (0, 0))
+        remove_leftovers(tmp_path, "*")
+        assert temporary.exists()
+        if temporary.is_file():
+            temporary.write_text("whole")
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    folder = tmp_path / "out"
+    for name in ("a.txt", "b.txt"):
+        with replaced_folder(folder, ["*.txt"]) as temporary:
+            (temporary / name).write_text(name)
+            assert not (folder / "b.txt").exists()
+    assert [path.name for path in folder.iterdir()] == ["b.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_with_other_files_is_not_replaced(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(UsageError, match=r"thesis\.tex"), replaced_folder(tmp_path, ["*.txt"]):
+        pass
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_a_failure_keeps_the_old_folder(tmp_path):
+    (tmp_path / "out").mkdir()
+    with suppress(KeyboardInterrupt), replaced_folder(tmp_path / "out", ["*"]) as temporary:
+        (temporary / "new").touch()
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.rglob("*")] == ["out"]

@@ -23,7 +23,7 @@ from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
 from seq2seq_attn.data.draft import EXTRA, Draft, held_out_keys, write_extra, write_texts
-from seq2seq_attn.data.folder import open_if_whole, publish, temporary_folder
+from seq2seq_attn.data.folder import open_if_whole, publish
 from seq2seq_attn.data.links import (
     GOLD,
     IBM1,
@@ -54,7 +54,14 @@ from seq2seq_attn.data.vocabs import (
     vocab_identity,
 )
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import ListedFiles, list_files, sha256_of_values, write_json
+from seq2seq_attn.files import (
+    ListedFiles,
+    list_files,
+    remove_leftovers,
+    sha256_of_values,
+    temporary_folder,
+    write_json,
+)
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.tokenizers.base import SIDES
@@ -93,6 +100,7 @@ def prepare_corpus(
         log.info("%s: prepared before, reused", prepared.directory)
     else:
         started = time.monotonic()
+        remove_leftovers(folder.parent, "*")
         with temporary_folder(folder) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity)
             # files may have changed after they were hashed

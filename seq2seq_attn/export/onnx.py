@@ -1,4 +1,4 @@
-"""Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`.
+"""Write a run as ONNX: `prepare.onnx`, `step.onnx`, `model.json`, and a manifest of their SHA-256.
 
 A program needs nothing but these files to translate tokens.
 """
@@ -15,10 +15,12 @@ from torch.export import ExportedProgram
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import MANIFEST, list_files, replaced_folder, write_json
 from seq2seq_attn.run import Run
 
 PACKAGES = ("onnx", "onnxscript")
+FILES = ("prepare.onnx", "step.onnx", "*.onnx.data", "model.json", MANIFEST)
+"""patterns of the files of a folder"""
 
 
 def export_onnx(run: Run, folder: Path) -> None:
@@ -26,7 +28,7 @@ def export_onnx(run: Run, folder: Path) -> None:
 
     Raises:
         UserError: a package is missing, or a file of the run is missing or damaged.
-        UsageError: the model cannot be exported.
+        UsageError: the model cannot be exported, or the folder holds other files.
     """
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
@@ -36,11 +38,13 @@ def export_onnx(run: Run, folder: Path) -> None:
     model, _ = run.load_model(run.config.model)
     graphs = export_graphs(model)
     described = describe_run(run)
-    write_graphs(graphs, folder)
     described["copies_source"] = model.output.copies_source
     described["memory"] = graphs.memory
     described["state"] = graphs.state
-    write_json(folder / "model.json", described)
+    with replaced_folder(folder, FILES) as temporary:
+        write_graphs(graphs, temporary)
+        write_json(temporary / "model.json", described)
+        list_files(temporary, temporary.iterdir())
 
 
 def write_graphs(graphs: Graphs, folder: Path) -> None:

@@ -39,13 +39,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
     """
     from safetensors.torch import save
 
+    not_finite = _find_not_finite(tensors)
+    if not_finite:
+        raise UserError(
+            f"{path}: not saved: values of {not_finite} are not finite; lower the learning rate"
+        )
     separate: dict[str, Tensor] = {}
     storages: set[int] = set()
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise UserError(
-                f"{path}: not saved: values of {name} are not finite; lower the learning rate"
-            )
         tensor = tensor.detach().cpu().contiguous()
         storage = tensor.untyped_storage().data_ptr()
         if storage in storages:  # safetensors does not accept tied parameters
@@ -60,7 +61,8 @@ def read_tensors(path: Path, files: ListedFiles | None = None) -> Saved:
     its manifest is not read again.
 
     Raises:
-        UserError: the file cannot be read, is damaged, or is not a file of this format.
+        UserError: the file cannot be read, is damaged, or is not a file of this format, or a tensor
+            has values that are not finite.
     """
     from safetensors.torch import load
 
@@ -69,9 +71,25 @@ def read_tensors(path: Path, files: ListedFiles | None = None) -> Saved:
     try:
         header_size = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
-        return Saved(load(content), dict(json.loads(metadata[_VALUES])), files.sha256(path.name))
+        values = dict(json.loads(metadata[_VALUES]))
+        saved = Saved(load(content), values, files.sha256(path.name))
     except Exception as error:  # reading a file of another format can raise any exception
         reason = " ".join(str(error).split())
         raise UserError(
             f"{path}: not a file that `seq2seq train` wrote ({reason}); name another run"
         ) from None
+    not_finite = _find_not_finite(saved.tensors)
+    if not_finite:
+        raise UserError(
+            f"{path}: values of {not_finite} are not finite numbers; train again, or name another "
+            "run"
+        )
+    return saved
+
+
+def _find_not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return the name of a tensor that has values which are not finite, or None."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            return name
+    return None

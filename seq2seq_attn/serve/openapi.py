@@ -1,4 +1,4 @@
-"""Describe the server as an OpenAPI document, from the routes and the models of their parameters."""
+"""Describe the server as an OpenAPI document, from its routes and the models of parameters."""
 
 import inspect
 from collections.abc import Iterable, Mapping

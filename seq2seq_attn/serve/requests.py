@@ -135,9 +135,9 @@ def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_key(request: Request, key: str, sent: object) -> None:
-    """Check the key of a request, if one is needed: `sent`, or the key in the header `Authorization`, which is
-    `DeepL-Auth-Key KEY`, `Bearer KEY` or the password of `Basic`. Raises HTTPException: no key is
-    right."""
+    """Check the key of a request, if one is needed: `sent`, or the key in the header
+    `Authorization`, which is `DeepL-Auth-Key KEY`, `Bearer KEY` or the password of `Basic`. Raises
+    HTTPException: no key is right."""
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
     sent_keys = [str(sent or "").encode(), credentials.encode(), credentials.encode("latin-1")]

@@ -75,8 +75,11 @@ def translate_batch(pair: Pair, num_results: int, texts: Sequence[str]) -> list[
         return [None]
 
 
-def _answer(translations: Sequence[Any]) -> Answer:
-    """Return the answer that translations of a line make, without repeated texts."""
+def _answer(translations: Sequence[Any]) -> Answer | None:
+    """Return the answer that translations of a line make, without repeated texts. It is None if the
+    model's probabilities are not numbers."""
+    if not math.isfinite(translations[0].log_prob):
+        return None
     return Answer(list(dict.fromkeys(translation.text for translation in translations)))
 
 

@@ -198,7 +198,7 @@ def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch)
     assert list((tmp_path / "data" / "prepared").iterdir()) == []
     monkeypatch.undo()
     # what a kill leaves
-    killed = tmp_path / "data" / "prepared" / ".files-123456789abc.xyz.tmp"
+    killed = tmp_path / "data" / "prepared" / ".files-123456789abc.0123abcd.tmp"
     killed.mkdir()
     (killed / "meta.json").write_text("{}")
     prepare_corpus(make_config())

@@ -36,6 +36,7 @@ def test_the_example_translates_as_the_package_does(tmp_path, tokenizer):
     folder = tmp_path / "run.onnx"
     assert run_command(["export", str(run.path), "-o", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == [
+        "manifest.json",
         "model.json",
         "prepare.onnx",
         "step.onnx",
@@ -60,6 +61,16 @@ def test_the_example_tokenizes_words_by_the_rules_of_the_run():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
     assert done.stdout.strip() == str(tokenizer.tokenize(line)), done.stderr
+
+
+def test_the_example_refuses_graphs_of_two_exports(tmp_path):
+    (tmp_path / "prepare.onnx").write_bytes(b"old")
+    (tmp_path / "manifest.json").write_text(json.dumps({"prepare.onnx": ["0" * 64]}))
+    command = [sys.executable, str(EXAMPLE), str(tmp_path), "x"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "prepare.onnx" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):

@@ -122,3 +122,12 @@ def test_drawing_is_left_out_for_models_without_weights_only():
     assert all(
         bool(parameter.any()) for name, parameter in model.named_parameters() if "weight" in name
     )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+def test_values_that_are_not_finite_are_not_read(tmp_path, value):
+    path = tmp_path / "model.safetensors"
+    tensors = {"good": torch.ones(2), "bad": torch.tensor([0.0, value])}
+    write_listed(path, save(tensors, {"values": "{}"}))
+    with pytest.raises(UserError, match="bad"):
+        read_tensors(path)

@@ -92,10 +92,14 @@ class SlowTranslator:
     def __init__(self):
         self.release = threading.Semaphore(0)
         self.batches = []
+        self.log_prob = 0.0
 
     def translate_lines(self, texts, *, keep_attention, n_best):
         if any("!" in text for text in texts):
             raise RuntimeError("Geheim")
         self.batches.append(texts)
         self.release.acquire()
-        return [[Translation(text.upper(), [], 0.0, 0.0, [], None, True, None)] for text in texts]
+        return [
+            [Translation(text.upper(), [], 0.0, self.log_prob, [], None, True, None)]
+            for text in texts
+        ]

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import logging
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -94,3 +95,14 @@ def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
         slow.release.release(2)
         assert first.result() == "FIRST"
     assert slow.batches == [["first"]]
+
+
+def test_probabilities_that_are_not_numbers_are_no_translation(slow, monkeypatch):
+    monkeypatch.setattr(slow, "log_prob", math.nan)
+    slow.release.release(1)
+
+    async def ask():
+        with pytest.raises(HTTPException, match="500"):
+            await make_batcher().translate(PAIR, ["a"])
+
+    asyncio.run(ask())
