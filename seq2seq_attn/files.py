@@ -12,17 +12,14 @@ list is not checked.
 """
 
 import errno
-import fcntl
 import glob
 import hashlib
 import json
 import math
 import os
-import secrets
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -31,13 +28,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.leftovers import locking, remove_leftovers, temporary_name
 
 ContentT = TypeVar("ContentT")
 MANIFEST = "manifest.json"
 _ADVICE = "copy its folder again, or make it anew"
 
-_UNLOCKED_S = 60.0
-"""A temporary file that is younger may be about to be locked."""
 STDOUT = Path("standard output")
 """name of the standard output in error messages"""
 _PACKAGE_DIR = Path(__file__).parent
@@ -56,13 +52,6 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-def temporary_name(path: Path) -> Path:
-    """Return a new path next to `path` for a temporary file that will replace `path`. The module
-    `tempfile` is not used because it ignores the umask of the user."""
-    prefix = path.name[:50]  # names have at most 255 bytes
-    return path.with_name(f".{prefix}.{secrets.token_hex(4)}.tmp")
-
-
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Write a file atomically: readers see the old file or the new file, never an incomplete file.
@@ -76,7 +65,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     # The system removes the bits of the umask from this mode.
     descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
-        with naming(path), _locking(descriptor):
+        with naming(path), locking(descriptor):
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
@@ -94,7 +83,7 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
     temporary = temporary_name(folder)
     temporary.mkdir()
     try:
-        with naming(folder), _locking(os.open(temporary, os.O_RDONLY)):
+        with naming(folder), locking(os.open(temporary, os.O_RDONLY)):
             yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -117,35 +106,6 @@ def replaced_folder(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
         with suppress(FileNotFoundError):  # there is none to replace
             folder.rename(old / folder.name)
         temporary.rename(folder)
-
-
-@contextmanager
-def _locking(descriptor: int) -> Iterator[None]:
-    """Lock a temporary file or folder while it is used, and close its descriptor in the end."""
-    try:
-        with suppress(OSError):  # not every file system has locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def remove_leftovers(folder: Path, pattern: str) -> None:
-    """Remove temporary files and folders that killed processes have left in a folder; they were to
-    replace a name that matches `pattern`. A living process has locked its own."""
-    for leftover in folder.glob(f".{pattern}.????????.tmp"):
-        with suppress(OSError):  # it is locked, or another process has removed it
-            if time.time() - leftover.lstat().st_mtime < _UNLOCKED_S:
-                continue
-            descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if leftover.is_dir():
-                    shutil.rmtree(leftover)
-                else:
-                    leftover.unlink()
-            finally:
-                os.close(descriptor)
 
 
 def link_target(path: Path) -> Path:

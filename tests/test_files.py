@@ -13,12 +13,11 @@ from seq2seq_attn.files import (
     check_writable,
     link_target,
     named_path,
-    remove_leftovers,
     replaced_folder,
     temporary_folder,
-    temporary_name,
     write_text,
 )
+from seq2seq_attn.leftovers import remove_leftovers, temporary_name
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])

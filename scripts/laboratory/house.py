@@ -18,7 +18,7 @@ from scripts.laboratory.harness.records import ROOT
 PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
-    *("__init__", "errors", "files", "runtime", "config", "text", "data", "model"),
+    *("__init__", "errors", "leftovers", "files", "runtime", "config", "text", "data", "model"),
     *("search", "run", "translate", "metrics", "train", "evaluation", "report", "export"),
     *("api", "serve", "cli", "__main__"),
 )

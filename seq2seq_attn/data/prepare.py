@@ -57,11 +57,11 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import (
     ListedFiles,
     list_files,
-    remove_leftovers,
     sha256_of_values,
     temporary_folder,
     write_json,
 )
+from seq2seq_attn.leftovers import remove_leftovers
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.tokenizers.base import SIDES
