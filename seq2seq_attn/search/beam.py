@@ -85,7 +85,8 @@ class Candidates(NamedTuple):
     ids_RJ: Tensor
     """int64, the candidates of each row"""
     scores_RJ: Tensor
-    """float32, the scores of the candidates, which are added to the totals of the rows"""
+    """float32, the scores of the candidates, which are added to the totals of the rows. They may
+    differ from the scores of the step; `log_prob` of a hypothesis stays the model's"""
     order_BK: Tensor
     """int64, the numbers of the candidates that fill the free slots of a beam, in this order"""
 
@@ -101,7 +102,9 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     """
     if options.beam_size == 1 and not options.coverage_penalty:
         return greedy.search(model, source, options)
-    return search_beams(model, source, options, choose_best, num_slots=options.beam_size)
+    return search_beams(
+        model, source, options, choose_best, num_slots=options.beam_size, keeps_scores=True
+    )
 
 
 @torch.inference_mode()
@@ -113,6 +116,7 @@ def search_beams(
     *,
     num_slots: int,
     num_beams: int = 1,
+    keeps_scores: bool = False,
 ) -> list[list[Hypothesis]]:
     """Run beam search and return the hypotheses of each beam, best first.
 
@@ -120,6 +124,8 @@ def search_beams(
         choose: returns the continuations of all beams at a step.
         num_slots: number of slots of a beam.
         num_beams: number of beams of a sentence, which are adjacent.
+        keeps_scores: whether `choose` returns scores of `ranked` unchanged. Then the search need
+            not compute the log-probabilities of all tokens.
     """
     steps_model = RankedSteps(model, source, options)
     beam = _start(source, options, num_slots, num_beams)
@@ -127,7 +133,11 @@ def search_beams(
     steps: list[Step] = []
     while True:
         ranked, state = steps_model.step(beam.tokens_BKT.flatten(0, 1), state)
-        beam, step = _advance(beam, ranked, choose(beam, ranked), len(steps) + 1, options)
+        candidates = choose(beam, ranked)
+        log_probs_RJ = ranked.log_probs(
+            candidates.ids_RJ, candidates.scores_RJ, keeps_scores=keeps_scores
+        )
+        beam, step = _advance(beam, ranked, candidates, log_probs_RJ, options)
         steps.append(step if source.keeps_weights else step._replace(weights_RS=None))
         is_open_B = _is_open(beam, len(steps), options.length_penalty)
         if num_beams > 1:  # a sentence stays as long as one of its beams is open
@@ -201,15 +211,16 @@ def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beam
 
 
 def _advance(
-    beam: Beam, ranked: Ranked, candidates: Candidates, length: int, options: SearchConfig
+    beam: Beam, ranked: Ranked, candidates: Candidates, log_probs_RJ: Tensor, options: SearchConfig
 ) -> tuple[Beam, Step]:
     """Fill the free slots with the chosen candidates, and return the next beams and the step.
 
-    The extended hypotheses are `length` tokens long.
+    `log_probs_RJ` are the model's log-probabilities of the candidates.
     """
     ids_RJ, scores_RJ, order_BK = candidates
+    length = beam.tokens_BKT.shape[2]  # of the extended hypotheses, without BOS
     totals_BK = add(beam.totals_BK, scores_RJ).gather(1, order_BK)
-    log_probs_BK = add(beam.log_probs_BK, ranked.log_probs(ids_RJ, scores_RJ)).gather(1, order_BK)
+    log_probs_BK = add(beam.log_probs_BK, log_probs_RJ).gather(1, order_BK)
     ids_BK = ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
     parents_BK = order_BK.div(ids_RJ.shape[1], rounding_mode="floor")
     is_taken_BK = is_taken(beam, totals_BK)

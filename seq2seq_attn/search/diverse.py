@@ -54,7 +54,15 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     num_groups = options.num_groups or options.beam_size
     choose = partial(choose_diverse, num_groups=num_groups, diversity=options.diversity)
     num_slots = options.beam_size // num_groups
-    beams = search_beams(model, source, options, choose, num_slots=num_slots, num_beams=num_groups)
+    beams = search_beams(
+        model,
+        source,
+        options,
+        choose,
+        num_slots=num_slots,
+        num_beams=num_groups,
+        keeps_scores=True,
+    )
     groups = [beams[start : start + num_groups] for start in range(0, len(beams), num_groups)]
     return [_merge(group)[: options.n_best] for group in groups]
 

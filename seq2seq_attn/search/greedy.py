@@ -24,16 +24,29 @@ def search(
     model: StepModel[Any], source: SearchSource, options: SearchConfig
 ) -> list[list[Hypothesis]]:
     """Return one hypothesis per sentence. The length penalty only changes the score."""
-    return search_rows(model, source, options, lambda ranked, sentences_R, length: ranked.top(1))
+
+    def choose(ranked: Ranked, sentences_R: Tensor, length: int) -> tuple[Tensor, Tensor]:
+        return ranked.top(1)
+
+    return search_rows(model, source, options, choose, keeps_scores=True)
 
 
 @torch.inference_mode()
 def search_rows(
-    model: StepModel[Any], source: SearchSource, options: SearchConfig, choose: Choose
+    model: StepModel[Any],
+    source: SearchSource,
+    options: SearchConfig,
+    choose: Choose,
+    *,
+    keeps_scores: bool = False,
 ) -> list[list[Hypothesis]]:
     """Extend one hypothesis per sentence by the tokens that `choose` returns.
 
     Finished sentences leave the batch.
+
+    Args:
+        keeps_scores: whether `choose` returns scores of `ranked` unchanged. Then the search need
+            not compute the log-probabilities of all tokens.
     """
     device = source.batch.ids_BS.device
     sentences_R = torch.arange(len(source.max_lengths_B), device=device)
@@ -47,7 +60,7 @@ def search_rows(
     while True:
         ranked, state = steps_model.step(tokens_RT, state)
         scores_R1, ids_R1 = choose(ranked, sentences_R, len(steps))
-        log_probs_R1 = log_probs_R1 + ranked.log_probs(ids_R1, scores_R1)
+        log_probs_R1 = log_probs_R1 + ranked.log_probs(ids_R1, scores_R1, keeps_scores=keeps_scores)
         totals_R1 = totals_R1 + scores_R1
         tokens_RT = torch.cat([tokens_RT, ids_R1], dim=1)
         length = len(steps) + 1

@@ -58,14 +58,21 @@ class Ranked(NamedTuple):
         scores_RV = self.tokens.log_probs()
         return forbid_tokens_(scores_RV.clone(), self.forbidden) if self.forbidden else scores_RV
 
-    def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor) -> Tensor:
+    def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor, *, keeps_scores: bool) -> Tensor:
         """Return the model's log-probabilities of the tokens `ids_RJ`.
 
         A token is excluded if its score in `scores_RJ` is -inf, and then has -inf here too.
+
+        Args:
+            keeps_scores: Whether `scores_RJ` are the scores of this step, unchanged. They are then
+                the log-probabilities if neither rules nor scorers change scores.
         """
-        if self.log_probs_RV is None:
-            return scores_RJ
-        return self.log_probs_RV.gather(1, ids_RJ).masked_fill(scores_RJ == -torch.inf, -torch.inf)
+        log_probs_RV = self.log_probs_RV
+        if log_probs_RV is None:
+            if keeps_scores:
+                return scores_RJ
+            log_probs_RV = self.tokens.log_probs()
+        return log_probs_RV.gather(1, ids_RJ).masked_fill(scores_RJ == -torch.inf, -torch.inf)
 
 
 class RankedSteps:

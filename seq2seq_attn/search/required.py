@@ -67,7 +67,9 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
         )
     continuing = torch.tensor(list(source.continuing), device=source.batch.ids_BS.device)
     choose = partial(choose_by_bank, phrases=phrases, num_banks=num_banks, continuing=continuing)
-    return search_beams(model, source, options, choose, num_slots=options.beam_size)
+    return search_beams(
+        model, source, options, choose, num_slots=options.beam_size, keeps_scores=True
+    )
 
 
 def choose_by_bank(

@@ -57,7 +57,8 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
         return scores_RV.gather(1, ids_R1), ids_R1
 
     samples: list[list[Hypothesis]] = []
-    for index, hypotheses in enumerate(search_rows(model, source, options, draw)):
+    drawn = search_rows(model, source, options, draw, keeps_scores=True)
+    for index, hypotheses in enumerate(drawn):
         if index % num_samples == 0:
             samples.append([])
         samples[-1] += hypotheses
