@@ -92,6 +92,17 @@ class CorpusStatistics:
         return self.score()._verbose or ""
 
     @property
+    def ngram_shares(self) -> tuple[float, ...]:
+        """Return the shares of the hypotheses' n-grams, from 1 to 4, that the references have.
+
+        These are BLEU's precisions without smoothing. The metric must be BLEU.
+        """
+        sums_D = self.rows_ND.sum(axis=0)
+        matches = sums_D[2 : 2 + _MAX_ORDER]
+        totals = np.maximum(sums_D[2 + _MAX_ORDER :], 1)
+        return tuple((matches / totals).tolist())
+
+    @property
     def is_too_short(self) -> bool:
         """Tell whether BLEU says little because the references are too short.
 

@@ -19,6 +19,8 @@ class Metric:
     title: str
     kind: Literal["BLEU", "CHRF", "TER", "edits"]
     """the kind of statistics and formula"""
+    about: str
+    """what the score counts, in a few words for readers of reports"""
     options: Mapping[str, Any] = field(default_factory=dict)
     """options of the class that counts the statistics"""
     is_default: bool = False
@@ -27,21 +29,59 @@ class Metric:
 
 
 METRICS = {
-    "bleu": Metric("BLEU", "BLEU", is_default=True),
+    "bleu": Metric(
+        "BLEU",
+        "BLEU",
+        "words and sequences of up to four words shared with the reference, 0 to 100",
+        is_default=True,
+    ),
     "bleu_lowercase": Metric(
-        "BLEU, lower-cased", "BLEU", {"lowercase": True}, is_default=True, is_scored_by_length=False
+        "BLEU, lower-cased",
+        "BLEU",
+        "BLEU of lower-cased text",
+        {"lowercase": True},
+        is_default=True,
+        is_scored_by_length=False,
     ),
     "bleu_tutorial": Metric(
         "BLEU, tutorial",
         "BLEU",
+        "lower-cased BLEU of spaCy's words, to compare with PyTorch's tutorial and nothing else",
         {"lowercase": True, "tokenize": "none", "force": True},
         is_default=True,
         is_scored_by_length=False,
     ),
-    "chrf": Metric("chrF2", "CHRF", is_default=True),
-    "ter": Metric("TER", "TER", is_lower_better=True),
-    "exact": Metric("exact match", "edits", {"unit": "sentence"}),
-    "cer": Metric("CER", "edits", {"unit": "character"}, is_lower_better=True),
-    "wer": Metric("WER", "edits", {"unit": "word"}, is_lower_better=True),
+    "chrf": Metric(
+        "chrF2",
+        "CHRF",
+        "sequences of up to six characters shared with the reference, 0 to 100",
+        is_default=True,
+    ),
+    "ter": Metric(
+        "TER",
+        "TER",
+        "edits and moves per 100 words of the reference; less is better",
+        is_lower_better=True,
+    ),
+    "exact": Metric(
+        "exact match",
+        "edits",
+        "translations of 100 that are equal to the reference",
+        {"unit": "sentence"},
+    ),
+    "cer": Metric(
+        "CER",
+        "edits",
+        "edits per 100 characters of the reference; less is better",
+        {"unit": "character"},
+        is_lower_better=True,
+    ),
+    "wer": Metric(
+        "WER",
+        "edits",
+        "edits per 100 words of the reference; less is better",
+        {"unit": "word"},
+        is_lower_better=True,
+    ),
 }
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)

@@ -207,7 +207,7 @@ class TrainLog:
             left_s = min(left_s, state.elapsed_s / state.update * (total - state.update))
         if left_s == math.inf:
             return ""
-        return f", about {max(0.0, left_s) / 60:.1f} minutes left"
+        return f", about {_duration(max(0.0, left_s))} left"
 
     def skipped(
         self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]
@@ -246,6 +246,7 @@ class TrainLog:
             signature=validation.signature,
             num_pairs=validation.num_pairs,
             num_cut=validation.num_cut,
+            ngram_shares=validation.ngram_shares,
             is_best=is_best,
             samples=[sample.texts() for sample in validation.samples],
             seconds=seconds,
@@ -298,10 +299,9 @@ class TrainLog:
         best = "none"
         if state.best_score is not None:
             best = f"{state.best_score:.3f} at update {state.best_update}"
-        minutes = state.elapsed_s / 60
         log.info(
-            f"finished after {minutes:.1f} min: {state.end_reason}; best validation {metric}: "
-            f"{best}"
+            f"finished after {_duration(state.elapsed_s)}: {state.end_reason}; best validation "
+            f"{metric}: {best}"
         )
         if state.best_num_cut:
             log.warning(
@@ -360,6 +360,14 @@ class TrainLog:
                 if attention is not None and attention.weights_TS.size <= _MAX_WEIGHTS:
                     name = f"attention/sample {number}"
                     self._writer.add_image(name, draw_map(attention), update, dataformats="HWC")
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in words: `4.2 minutes`, or `3 hours 40 minutes` from an hour on."""
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{seconds / 60:.1f} minutes"
+    return f"{minutes // 60} hours {minutes % 60} minutes"
 
 
 class _LogFile(logging.FileHandler):

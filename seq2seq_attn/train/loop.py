@@ -24,6 +24,7 @@ from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, save_training
 from seq2seq_attn.train.distributed import join_group
 from seq2seq_attn.train.log import TrainLog
+from seq2seq_attn.train.log_end import log_end
 from seq2seq_attn.train.log_start import log_start
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.run_files import mark_finished, restore_run, write_run
@@ -149,6 +150,8 @@ class Trainer:
             self.log.ended(state)
             self._save()
             mark_finished(self.run, state, self.updater)
+            if self.updater.group.is_first:
+                log_end(self.run, self.config, self.validator.copied_bleu())
 
     def _updates(self) -> Generator[UpdateBatches, None, None]:
         """Yield the batches of each update, from the current state on, epoch after epoch."""

@@ -67,6 +67,8 @@ class Validation:
     num_cut: int
     """number of hypotheses that the length limit ended"""
     samples: list[Sample]
+    ngram_shares: tuple[float, ...] = ()
+    """shares of the hypotheses' sequences of one to four words that the references have too"""
 
 
 class Validator:
@@ -204,7 +206,17 @@ class Validator:
         scores = {"perplexity": perplexity, "bleu": bleu.score().score}
         if self._metric is not None:
             scores[self._metric.name] = self._metric.statistics(texts).score().score
-        return Validation(scores, bleu.signature, len(texts), num_cut, samples)
+        return Validation(scores, bleu.signature, len(texts), num_cut, samples, bleu.ngram_shares)
+
+    def copied_bleu(self) -> float | None:
+        """Return BLEU of the sources in place of translations, or None if a source is not one text.
+
+        It is what a run scores that has learnt nothing but to copy.
+        """
+        layout = self._config.data.layout
+        if len(layout.columns) != 1 or layout.vector_column is not None:
+            return None
+        return float(self._bleu.statistics(self._sources).score().score)
 
 
 def _build_measures(config: Config, references: list[str]) -> tuple[Measure, Measure | None]:

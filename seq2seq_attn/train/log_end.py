@@ -1,0 +1,94 @@
+"""Log the end of a training run: what was reached, in words, and the commands to go on with.
+
+The words are counts of the validation text, which are true for any text and judge nothing.
+"""
+
+import json
+import logging
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.metrics.table import METRICS
+from seq2seq_attn.run import Run
+
+_WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))
+"""How much of the references' word order the translations have, by the share of their sequences of
+four words that the references have too. Sequences of four words are BLEU's longest."""
+
+log = logging.getLogger(__name__)
+
+
+def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
+    """Log what the saved model reaches on the validation set, and the next commands.
+
+    Args:
+        copied_bleu: BLEU of the source text in place of translations; None if the source is not
+            one text.
+    """
+    validations = _read_validations(run)
+    best = next((line for line in reversed(validations) if line.get("is_best")), None)
+    if best is None or best.get("bleu") is None:
+        return  # nothing was validated, or the run is a language model
+    for name in dict.fromkeys(["bleu", config.train.validation.metric]):
+        if name in METRICS:
+            log.info(_describe_metric(name, validations, best))
+    if best.get("ngram_shares"):
+        log.info(describe_word_order(best["ngram_shares"]))
+    if copied_bleu is not None:
+        log.info(
+            "for comparison: the source text itself, not translated, has BLEU %.1f", copied_bleu
+        )
+    log.info("next:")
+    for command in next_commands(run, config, best):
+        log.info("  %s", command)
+
+
+def _read_validations(run: Run) -> list[dict[str, Any]]:
+    """Return the values of all validations, oldest first."""
+    lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    return [event for event in events if event["event"] == "validation"]
+
+
+def _describe_metric(name: str, validations: Sequence[dict[str, Any]], best: dict[str, Any]) -> str:
+    """Describe the score of the saved model, and of the first and the last validation."""
+    metric = METRICS[name]
+    first, last = validations[0], validations[-1]
+    return (
+        f"validation {metric.title} ({metric.about}): {best[name]:.1f} for the saved model; "
+        f"{first[name]:.1f} at the first validation, {last[name]:.1f} at the last"
+    )
+
+
+def describe_word_order(shares: Sequence[float]) -> str:
+    """Describe how many of the translations' words and word sequences the references have.
+
+    Args:
+        shares: The shares of sequences of one to four words that the reference has too.
+    """
+    words, *_, longest = shares
+    amount = next(text for limit, text in _WORD_ORDER if longest <= limit)
+    return (
+        f"of 100 words of its translations, {100 * words:.0f} are in the reference; of 100 "
+        f"sequences of four words, {100 * longest:.0f}: {amount} of the word order is that of the "
+        "references"
+    )
+
+
+def next_commands(run: Run, config: Config, validation: dict[str, Any]) -> list[str]:
+    """Return the commands that translate a validation sentence, evaluate the run, and write a page
+    with all translations."""
+    path = shlex.quote(str(run.path))
+    commands = []
+    samples = validation.get("samples") or []
+    reads_one_text = len(config.data.layout.columns) == 1
+    if samples and reads_one_text and config.data.layout.vector_column is None:
+        text = shlex.quote(samples[0]["source"])
+        end_of_options = "-- " if samples[0]["source"].startswith("-") else ""
+        commands.append(f"seq2seq translate --run {path} {end_of_options}{text}")
+    split = "" if len(run.splits) > 1 else " --split valid"  # else it has no test set
+    commands.append(f"seq2seq evaluate {path}{split}")
+    commands.append(f"seq2seq evaluate {path}{split} --report report.html")
+    return commands

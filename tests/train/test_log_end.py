@@ -1,0 +1,51 @@
+"""The end of a training run in words: the score, what it is made of, and the next commands."""
+
+import shlex
+
+import pytest
+
+from seq2seq_attn.train.log_end import describe_word_order
+from tests.train.runs import events, logged
+
+
+@pytest.mark.parametrize(
+    ("shares", "words", "sequences", "amount"),
+    [
+        ((0.38, 0.1, 0.04, 0.015), "38", "2", "hardly any"),  # about 5.8 BLEU
+        ((0.5, 0.2, 0.1, 0.08), "50", "8", "little"),
+        ((0.7, 0.5, 0.4, 0.3), "70", "30", "part"),
+        ((1.0, 1.0, 1.0, 1.0), "100", "100", "most"),
+        ((0.0, 0.0, 0.0, 0.0), "0", "0", "hardly any"),
+    ],
+)
+def test_describe_word_order(shares, words, sequences, amount):
+    text = describe_word_order(shares)
+    assert f" {words} are in the reference" in text
+    assert f"four words, {sequences}: {amount} of the word order" in text
+
+
+def test_the_end_names_scores_and_commands_of_the_run(train_toy):
+    run = train_toy("train.validation.every_updates=8")
+    text = logged(run)
+    first, *_, last = events(run, "validation")
+    assert f"{first['bleu']:.1f} at the first validation, {last['bleu']:.1f} at the last" in text
+    assert "in the reference" in text
+    assert "not translated, has BLEU 0.0" in text
+    sentence = shlex.quote(last["samples"][0]["source"])
+    assert f"seq2seq translate --run {run.path} {sentence}\n" in text
+    assert f"seq2seq evaluate {run.path}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_sentence"),
+    [(["data.test={}"], True), (["data.test={}", "train.validation.num_samples=0"], False)],
+)
+def test_without_a_test_set_the_validation_set_is_evaluated(train_toy, settings, has_sentence):
+    run = train_toy(*settings)
+    assert f"seq2seq evaluate {run.path} --split valid\n" in logged(run)
+    assert ("seq2seq translate" in logged(run)) == has_sentence
+
+
+def test_another_metric_is_explained(train_toy):
+    text = logged(train_toy("train.validation.metric=exact"))
+    assert "validation exact match (translations of 100 that are equal to the reference)" in text
