@@ -15,6 +15,7 @@ from seq2seq_attn.config.load import RUN_CONFIG, Settings, read_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
+from seq2seq_attn.text.languages import english_name, short_code
 
 ConfigNames = str | Path | Sequence[str | Path] | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
@@ -109,12 +110,15 @@ def _list_names(config: ConfigNames) -> list[str]:
 
 
 def _lower_code(code: str | None) -> str | None:
-    """Return a language code of two letters in lower case, and any other code unchanged.
+    """Return the code of an English name, a code of two letters in lower case, and any other code
+    unchanged.
 
     `complete_languages` lowers two-letter names of files and columns as well (`EN`). A longer code,
     such as `deu_Latn`, has to equal the name of a file or column, including upper case.
     """
-    return code.lower() if code and len(code) == 2 else code
+    if code and (len(code) == 2 or english_name(code) == code.lower()):
+        return short_code(code)
+    return code
 
 
 def _find_specs(text: OwnText) -> dict[str, Spec]:

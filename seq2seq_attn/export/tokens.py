@@ -8,10 +8,11 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.languages import english_name
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.source import Source
-from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, Vocab
 
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")

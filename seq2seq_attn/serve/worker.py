@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
+from seq2seq_attn.text.languages import english_name
 
 Pair = tuple[str, str]
 """source and target language"""
@@ -41,8 +42,7 @@ def load_runs(
 ) -> Served:
     """Import modules with variants and load runs with options of `load`. Raises UserError as
     `load`."""
-    # These imports load torch and spaCy, which the process of the HTTP server does not need.
-    from seq2seq_attn.text.tokenizers.spacy import english_name
+    # This import loads torch, which the process of the HTTP server does not need.
     from seq2seq_attn.translate.load import load
 
     import_variants(imports)

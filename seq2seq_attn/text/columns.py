@@ -5,13 +5,14 @@ import re
 from collections.abc import Sequence
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text.languages import short_code
+from seq2seq_attn.text.languages import english_name, short_code
+from seq2seq_attn.text.scripts import is_in_script, usual_script
 from seq2seq_attn.text.tables import Row
 
 _ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
 _MAX_WORDS = 3
 """maximum number of words in the name of a column; longer cells are text"""
-_MAX_SHOWN = 40
+MAX_SHOWN = 40
 """number of characters of a cell that an error message shows"""
 
 
@@ -58,7 +59,7 @@ def choose_columns(
 
 def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:
     """Return an error that shows the first row and explains how to name the columns."""
-    cells = [name[:_MAX_SHOWN] for name in names.values()]
+    cells = [name[:MAX_SHOWN] for name in names.values()]
     shown = ", ".join(f"{number}: {cell}" for number, cell in enumerate(cells, 1))
     return UsageError(
         f"{table}: {reason} for {', '.join(languages)}; its first row is {shown}; name the columns "
@@ -85,12 +86,27 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
     if not columns and len(languages) == 2:
         columns = _match(one_word_names, _ROLES)
     if not columns and num_english >= len(languages):
-        from seq2seq_attn.text.tokenizers.spacy import (
-            english_name,
-        )  # on first use: importing spaCy takes a second
-
         columns = _match(short_names, [(english_name(language),) for language in languages])
     return columns
+
+
+def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of the languages if their scripts tell: if one column alone is in the
+    script of each language, in the first row as in all rows. Otherwise return an empty tuple."""
+    columns: list[str] = []
+    for language in languages:
+        script = usual_script(language)
+        if script is None:
+            return ()
+        matching = []
+        for key, first in rows[0].items():
+            is_first_in_script = is_in_script([first], script, 0.5)
+            if is_first_in_script and is_in_script((row[key] for row in rows), script, 0.5):
+                matching.append(key)
+        if len(matching) != 1:
+            return ()
+        columns += matching
+    return tuple(columns)
 
 
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:

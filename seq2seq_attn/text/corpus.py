@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from seq2seq_attn.config.layout import NONE, SourceLayout
+from seq2seq_attn.config.layout import NONE, VECTORS, SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.columns import choose_columns
+from seq2seq_attn.text.columns import MAX_SHOWN, choose_columns, columns_by_script
 from seq2seq_attn.text.languages import CODE, complete_languages, short_code
 from seq2seq_attn.text.lines import aligned_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
-from seq2seq_attn.text.scripts import main_script, usual_script
+from seq2seq_attn.text.scripts import is_in_script, usual_script
 from seq2seq_attn.text.tables import (
     Damage,
     Form,
@@ -216,24 +216,24 @@ def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[s
     if is_keyed:
         names = {key: key for row in rows for key in row}
     known = complete_languages(str(path), names.values(), languages)
+    if not columns and not is_keyed:
+        columns = columns_by_script(rows, known)
     chosen, has_header = choose_columns(str(path), names, known, columns, is_keyed=is_keyed)
     return Text((path,), known, form, chosen, has_header)
 
 
 def _check_scripts(text: Text) -> None:
-    """Raise UsageError if each side is written in the script of the other side's language."""
-    scripts = [usual_script(language) for language in text.languages]
-    if len(scripts) != 2 or None in scripts or scripts[0] == scripts[1]:
-        return
-    sources = []
-    targets = []
+    """Raise UsageError if the text of a language is in another script than the language."""
+    num_joined = len(text.languages) - 2
+    rows = []
     for source, target in islice(text.pairs(), _NUM_PAIRS_TO_CHECK):
-        sources.append(source)
-        targets.append(target)
-    if [main_script(targets), main_script(sources)] == scripts:
-        source_language, target_language = text.languages
-        raise UsageError(
-            f"{text}: {source_language} is written in {scripts[0]} and {target_language} in "
-            f"{scripts[1]}, but the text has them the other way round; exchange the languages, "
-            "the files, or --columns"
-        )
+        rows.append([*source.split("\t", num_joined), target])
+    for language, *lines in zip(text.languages, *rows, strict=False):
+        script = None if language == VECTORS else usual_script(language)
+        if script and not is_in_script(lines, script):
+            first_row = ", ".join(cell[:MAX_SHOWN] for cell in rows[0])
+            raise UsageError(
+                f"{text}: {language} is written in {script}, but its text is not; the first row is "
+                f"{first_row}; exchange the languages, the files, or --columns, or name "
+                f"the script, for example sr_Cyrl"
+            )

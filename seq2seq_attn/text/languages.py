@@ -1,5 +1,5 @@
 """Language codes: ISO 639-1 (`de`), 639-2 and 639-3 (`deu`, `ger`), with a region or script
-(`de-AT`, `deu_Latn`)."""
+(`de-AT`, `deu_Latn`); and English names of languages (`German`)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -35,6 +35,30 @@ ace acm acq aeb ajp apc ars ary arz ast awa ban bbj bem bho bjn bug ceb cjk ckb 
 fur hne ilo kab kac kam kbp kea kmb lij lmo ltg lua luo lus mag mai min mni mos nso nus pag pap pcm
 sat scn shn szl taq tpi tum tzm umb vec war wuu yue
 """
+_ENGLISH_NAMES = """
+af:afrikaans ak:akan am:amharic ar:arabic as:assamese az:azerbaijani az:azeri ba:bashkir
+be:belarusian bg:bulgarian bn:bengali bo:tibetan br:breton bs:bosnian ca:catalan ce:chechen
+ceb:cebuano ckb:sorani co:corsican cs:czech cv:chuvash cy:welsh da:danish de:german dv:divehi
+dz:dzongkha ee:ewe el:greek en:english eo:esperanto es:spanish et:estonian eu:basque fa:persian
+fa:farsi fi:finnish fil:filipino fo:faroese fr:french fy:frisian ga:irish gl:galician gn:guarani
+gu:gujarati gv:manx ha:hausa he:hebrew hi:hindi hr:croatian ht:haitian hu:hungarian hy:armenian
+id:indonesian ig:igbo ilo:ilocano is:icelandic it:italian iu:inuktitut ja:japanese jv:javanese
+ka:georgian kab:kabyle kg:kongo ki:kikuyu kk:kazakh kl:greenlandic km:khmer km:cambodian kn:kannada
+ko:korean ks:kashmiri ku:kurdish kv:komi kw:cornish ky:kyrgyz la:latin lb:luxembourgish lg:luganda
+lg:ganda ln:lingala lo:lao lo:laotian lt:lithuanian luo:luo lv:latvian mai:maithili mg:malagasy
+mi:maori mk:macedonian ml:malayalam mn:mongolian mos:mossi mr:marathi ms:malay mt:maltese my:burmese
+nb:bokmal ne:nepali nl:dutch nl:flemish nn:nynorsk no:norwegian ny:chichewa oc:occitan om:oromo
+or:odia or:oriya os:ossetian pa:punjabi pcm:pidgin pl:polish ps:pashto pt:portuguese qu:quechua
+rm:romansh rn:kirundi ro:romanian ru:russian rw:kinyarwanda sa:sanskrit sc:sardinian sd:sindhi
+se:sami sg:sango shn:shan si:sinhala sk:slovak sl:slovenian sm:samoan sn:shona so:somali sq:albanian
+sr:serbian ss:swati st:sotho su:sundanese sv:swedish sw:swahili ta:tamil te:telugu tg:tajik th:thai
+ti:tigrinya tk:turkmen tl:tagalog tn:tswana to:tongan tr:turkish ts:tsonga tt:tatar ug:uyghur
+uk:ukrainian ur:urdu uz:uzbek vi:vietnamese war:waray wo:wolof xh:xhosa yi:yiddish yo:yoruba
+yue:cantonese zh:chinese zh:mandarin zu:zulu
+"""
+_NAMES: dict[str, str] = {}
+for _code, _name in map(re.compile(":").split, _ENGLISH_NAMES.split()):
+    _NAMES[_name] = _code
 _THREE_LETTERS = "|".join([*_TWO_LETTERS, *_OTHERS.split()])
 CODE = re.compile(
     rf"[a-z]{{2}}([-_][A-Za-z]{{2,4}})?|[a-z]{{3}}[-_][A-Z][a-z]{{3}}|{_THREE_LETTERS}"
@@ -46,9 +70,16 @@ _WITHOUT_SPACES = frozenset("bo dz ja km lo my shn th wuu yue zh".split())
 
 def short_code(language: str) -> str:
     """Return the code without region and script, as two letters if the language has such a code:
-    `de` for `deu_Latn`."""
+    `de` for `deu_Latn` and for `German`."""
     code = re.split("[-_]", language)[0].lower()
+    code = _NAMES.get(code, code)
     return _TWO_LETTERS.get(code, code)
+
+
+def english_name(language: str) -> str:
+    """Return the English name of a language in lower case, or its code if the name is unknown."""
+    code = short_code(language)
+    return next((name for name, named in _NAMES.items() if named == code), code)
 
 
 def separates_words(language: str) -> bool:

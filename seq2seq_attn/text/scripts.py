@@ -1,18 +1,19 @@
-"""Find the script that a text or a language is written in, to detect exchanged source and
-target."""
+"""Compare the script of a text with the script of its language, to detect exchanged sides and wrong
+columns."""
 
+import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 
-from seq2seq_attn.text.languages import CODE, short_code
+from seq2seq_attn.text.languages import short_code
 
 _LANGUAGES = {
-    "ARABIC": "ar arz ars ary acm apc ckb fa ks pnb ps sd ug ur",
+    "ARABIC": "acm acq aeb ajp apc ar arb ars ary arz ckb fa ks pnb ps sd ug ur",
     "ARMENIAN": "hy",
-    "BENGALI": "as bn",
+    "BENGALI": "as bn mni",
+    "CANADIAN": "cr iu oj",
     "CJK": "ja wuu yue zh",
-    "CYRILLIC": "ab ba be bg ce cv kk ky mk mn os ru sr tg tt uk",
+    "CYRILLIC": "ab av ba be bg ce cu cv kk kv ky mk mn os ru sr tg tt uk",
     "DEVANAGARI": "awa bho hi hne mag mai mr ne sa",
     "ETHIOPIC": "am ti",
     "GEORGIAN": "ka",
@@ -26,34 +27,59 @@ _LANGUAGES = {
     "LAO": "lo",
     "MALAYALAM": "ml",
     "MYANMAR": "my shn",
+    "OL": "sat",
     "ORIYA": "or",
     "SINHALA": "si",
     "TAMIL": "ta",
     "TELUGU": "te",
+    "THAANA": "dv",
     "THAI": "th",
     "TIBETAN": "bo dz",
+    "TIFINAGH": "tzm",
+    "YI": "ii",
 }
 """languages that are not written in Latin letters, by script. A script is named by the first word
 of its letters' Unicode names."""
 _SCRIPTS = {code: script for script, codes in _LANGUAGES.items() for code in codes.split()}
-_WRITTEN_WITH_CJK = ("HIRAGANA", "KATAKANA")
+_IN_SEVERAL = frozenset(
+    "ace ae az ban bjn bug ff ha ks ku kk ky min mn ms pa pi sa sat sd so sr taq tg tk tt tzm ug "
+    "uz".split()
+)
+"""languages that are written in several scripts"""
+_TAGS = {
+    "Arab": "ARABIC",
+    "Cyrl": "CYRILLIC",
+    "Deva": "DEVANAGARI",
+    "Hang": "HANGUL",
+    "Hans": "CJK",
+    "Hant": "CJK",
+    "Latn": "LATIN",
+}
+"""scripts by the part of a language code that names them"""
+_WRITTEN_WITH_CJK = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
+MIN_SHARE = 0.1
+"""minimum share of letters in the script of the language; texts hold foreign names and terms"""
 
 
 def usual_script(language: str) -> str | None:
-    """Return the script of a language, as the first word of its letters' Unicode names, or None if
-    `language` is not a language code."""
-    if not CODE.fullmatch(language):
-        return None
-    return _SCRIPTS.get(short_code(language), "LATIN")
+    """Return the script of a language, as the first word of its letters' Unicode names. Return None
+    if the language is written in several scripts. An unknown language is expected in Latin
+    letters, as its words are separated and its scores computed like those of European languages."""
+    tag = re.search("[-_]([A-Z][a-z]{3})$", language)
+    code = short_code(language)
+    script = None if code in _IN_SEVERAL else _SCRIPTS.get(code, "LATIN")
+    if tag is None:
+        return script
+    return _TAGS.get(tag[1], None if script == "LATIN" else script)
 
 
-def main_script(texts: Iterable[str]) -> str | None:
-    """Return the script of most letters in the texts, or None if the texts have no letters."""
-    counts: Counter[str] = Counter()
+def is_in_script(texts: Iterable[str], script: str, min_share: float = MIN_SHARE) -> bool:
+    """Return whether at least `min_share` of the letters of texts belong to a script. Texts without
+    letters are in every script."""
+    num_letters = num_in_script = 0
     for text in texts:
         for character in filter(str.isalpha, text):
-            counts[unicodedata.name(character, "UNKNOWN").split()[0]] += 1
-    if not counts:
-        return None
-    [(script, _)] = counts.most_common(1)
-    return "CJK" if script in _WRITTEN_WITH_CJK else script
+            name = unicodedata.name(character, "UNKNOWN").split()[0]
+            num_letters += 1
+            num_in_script += script == ("CJK" if name in _WRITTEN_WITH_CJK else name)
+    return num_in_script >= min_share * num_letters

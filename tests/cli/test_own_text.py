@@ -124,7 +124,7 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
 
 
 def test_targets_of_single_words_are_validated_by_chrf(capsys):
-    write_lines(Path("own.tsv"), [f"A ball {number}\t红色的球{number}" for number in range(40)])
+    write_lines(Path("own.tsv"), [f"A ball {number}\t红色的球B{number}" for number in range(40)])
     text = ["--train=own.tsv", "--columns=1,2", "--source-language=en"]
     for options, metric in (
         (["--target-language=de"], "chrf"),
@@ -133,6 +133,13 @@ def test_targets_of_single_words_are_validated_by_chrf(capsys):
     ):
         assert dumped(capsys, *text, *options)["train"]["validation"]["metric"] == metric
     assert "chrf" in train(capsys, *text, "--target-language=de").load_best().values
+
+
+@pytest.mark.parametrize("names", [("German", "English"), ("GERMAN", "EN"), ("de", "english")])
+def test_names_of_languages_are_their_codes(capsys, names):
+    languages = [f"--source-language={names[0]}", f"--target-language={names[1]}"]
+    data = dumped(capsys, "--train=corpus/train", *languages)["data"]
+    assert (data["source_language"], data["target_language"]) == ("de", "en")
 
 
 def test_columns_of_tables_are_an_option_and_a_setting(capsys):

@@ -131,6 +131,41 @@ def test_sides_in_each_others_script_are_refused(write, source, target, language
     assert find_text(names, *reversed(languages)).paths == tuple(map(Path, names))
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "languages"),
+    [
+        ("cat", "बिल्ली", ("en", "fr")),
+        ("cat", "猫です", ("en", "jp")),
+        ("cat", "猫です", ("en", "Japanisch")),
+        ("cat", "billi", ("en", "hi")),
+        ("cat 猫", "猫 cat", ("en", "th")),
+    ],
+)
+def test_a_side_that_is_not_in_the_script_of_its_language_is_refused(
+    write, source, target, languages
+):
+    names = [write("a.txt", f"{source}\n"), write("b.txt", f"{target}\n")]
+    with pytest.raises(UsageError, match=rf"{languages[1]} .*{source}, {target}"):
+        find_text(names, *languages)
+
+
+@pytest.mark.parametrize(
+    ("target", "language"),
+    [
+        ("billi", "hi_Latn"),
+        ("мушук", "uz"),
+        ("मनु", "pi_Deva"),
+        ("12:30", "ja"),
+        ("猫です", "Japanese"),
+        ("12/31", "machine"),
+        ("TensorFlow 很好用吗", "zh"),
+    ],
+)
+def test_a_script_may_be_named_and_terms_may_be_foreign(write, target, language):
+    names = [write("a.txt", "cat\n"), write("b.txt", f"{target}\n")]
+    assert find_text(names, "en", language).languages == ("en", language)
+
+
 def test_letters_of_one_script_on_both_sides_are_no_exchange(write):
     names = [write("a.txt", "kot\n"), write("b.txt", "cat\n")]
     assert find_text(names, "sr", "en").languages == ("sr", "en")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seq2seq_attn.text.languages import CODE, separates_words, short_code
+from seq2seq_attn.text.languages import CODE, english_name, separates_words, short_code
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 
@@ -24,6 +24,9 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
             ("luo", "luo"),
             ("ace_Arab", "ace"),
             ("FIN", "fi"),
+            ("German", "de"),
+            ("japanese", "ja"),
+            ("Cantonese", "yue"),
         ),
     ],
 )
@@ -58,3 +61,9 @@ def test_languages_without_spaces_between_words():
     without = "zh zho_Hans jpn yue tha lao_Laoo khm mya bod dzo".split()
     assert [code for code in without if separates_words(code)] == []
     assert all(map(separates_words, "ko kor_Hang vi deu amh_Ethi tir".split()))
+
+
+def test_every_english_name_names_its_code():
+    for name, code in (("german", "deu_Latn"), ("portuguese", "pt-BR"), ("persian", "fas")):
+        assert english_name(code) == name
+    assert english_name("machine") == "machine"

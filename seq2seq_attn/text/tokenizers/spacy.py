@@ -35,17 +35,6 @@ and `url` recognize whole spans that are one token"""
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
 
 
-def english_name(language: str) -> str:
-    """Return the English name of a language in lower case, or the code of a language that spaCy
-    does not know."""
-    try:
-        from spacy.util import get_lang_class
-
-        return get_lang_class(short_code(language)).__name__.lower()
-    except ImportError:
-        return language
-
-
 class SpacyTokenizer(Tokenizer):
     """Split text by the tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use
     as well. `<unk>` is one token."""
