@@ -21,7 +21,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.text.vocab import EOS, SPECIALS
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, SPECIALS
 
 _DECOMPOSED = (torch.ops.aten.einsum.default, torch.ops.aten.gru_cell.default)
 """operations that are replaced by simpler operations"""
@@ -56,9 +56,12 @@ class _Prepare(nn.Module):
         self.model = model
 
     def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> Any:
-        # Encoders do not read the lengths, so the batch has none.
-        memory, state = self.model.prepare(SourceBatch(ids_BS, torch.zeros(0), extended_ids_BS))
+        memory, state = self.model.prepare(_source(ids_BS, extended_ids_BS))
         return tree_leaves(memory), tree_leaves(state)
+
+
+def _source(ids_BS: Tensor, extended_ids_BS: Tensor) -> SourceBatch:
+    return SourceBatch(ids_BS, (ids_BS != PAD).sum(dim=1), extended_ids_BS)
 
 
 class _Step(nn.Module):
@@ -97,7 +100,7 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     previous_B = ids_BS[:, -1].clone()
     with torch.no_grad(), speed.plain(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of PyTorch's exporter do not matter here
-        memory, state = model.prepare(SourceBatch(ids_BS, torch.zeros(0), ids_BS))
+        memory, state = model.prepare(_source(ids_BS, ids_BS))
         for _ in range(2):  # after two steps, dimensions that grow with the steps exceed 1
             state = model.step(previous_B, state, memory).state
         memory_leaves = tree_leaves(memory)
@@ -107,9 +110,8 @@ def export_graphs(model: Seq2Seq) -> Graphs:
             prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
             step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
         except Exception as error:  # the exporter raises private classes of errors
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise UsageError(
-                f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}"
+                f"this model cannot be exported, as PyTorch's exporter says: {_first_line(error)}"
             ) from error
     outputs: Any = step.graph.output_node().args[0]
     # The sizes are B, B, and S (1 without attention over source positions). A dynamic dimension has
@@ -120,7 +122,44 @@ def export_graphs(model: Seq2Seq) -> Graphs:
             "this model cannot be exported, as its steps work for one number of sentences or "
             "positions"
         )
-    return Graphs(prepare, step, _names("memory", memory_leaves), _names("state", state_leaves))
+    names = [_names("memory", memory_leaves), _names("state", state_leaves)]
+    graphs = Graphs(prepare, step, *names)
+    _check_sentence(graphs, model)
+    return graphs
+
+
+@torch.no_grad()
+def _check_sentence(graphs: Graphs, model: Seq2Seq) -> None:
+    """Make two steps for a sentence by the graphs and by the model, and compare the results. The
+    sizes differ from those that the graphs were recorded with.
+
+    Raises:
+        UsageError: the graphs fail or give other results than the model.
+    """
+    ids_BS = torch.full((1, 8), len(SPECIALS))
+    ids_BS[:, -1] = EOS
+    previous_B = torch.tensor([BOS])
+    with speed.plain():
+        memory, state = model.prepare(_source(ids_BS, ids_BS))
+        try:
+            leaves, state_leaves = graphs.prepare.module()(ids_BS, ids_BS)
+            make_step = graphs.step.module()
+            for _ in range(2):
+                step = model.step(previous_B, state, memory)
+                state = step.state
+                log_probs_BV, _, state_leaves = make_step(previous_B, leaves, state_leaves)
+                expected_BV = model.output.log_probs(step, memory)
+                torch.testing.assert_close(log_probs_BV, expected_BV, rtol=1e-3, atol=1e-3)
+        except Exception as error:  # operations of PyTorch raise many classes of errors
+            raise UsageError(
+                f"this model cannot be exported, as its graphs do not translate like the model: "
+                f"{_first_line(error)}"
+            ) from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
 
 
 def _names(kind: str, leaves: Sequence[Tensor | None]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch.export import ExportedProgram
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import MANIFEST, list_files, replaced_folder, write_json
@@ -66,8 +66,15 @@ def _write_graph(
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        written = torch.onnx.export(
-            program, input_names=inputs, output_names=outputs, dynamo=True, verbose=False
-        )
+        try:
+            written = torch.onnx.export(
+                program, input_names=inputs, output_names=outputs, dynamo=True, verbose=False
+            )
+        except Exception as error:  # the innermost error names the operation
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            reason = " ".join(str(cause).split())
+            raise UsageError(f"this model cannot be written as ONNX: {reason[:300]}") from error
     assert written is not None
     written.save(path)

@@ -14,7 +14,9 @@ In this file, weights are the parameters and constants of the graphs.
 """
 
 import base64
+import json
 import math
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -25,7 +27,9 @@ from torch.export.graph_signature import InputKind, TensorArgument
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.model_graphs import Graphs
 
-_CHECKS = ("_assert_tensor_metadata", "_assert_scalar")
+_CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async.msg")
+_KNOWN = json.loads((Path(__file__).parent / "web" / "operations.json").read_bytes())
+"""the dtypes of the interpreter, and the largest number of arguments of each operation"""
 _PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")
 WeightFormat = Literal["int16", "fp32", "int8"]
 """How parameters that are matrices are stored. `int16` and `int8` store integers with a scale for
@@ -42,7 +46,8 @@ def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict
         `weights` has the data of the weights in this order, little-endian, in base64.
 
     Raises:
-        UsageError: a graph has an argument that JSON cannot hold.
+        UsageError: a graph has an operation, a dtype or an argument that the interpreter does not
+            know.
     """
     weights = _Weights(weight_format)
     program = {
@@ -98,6 +103,7 @@ class _Weights:
 
 def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any]:
     """Return a graph as plain JSON, and add the weights that it reads to `weights`."""
+    program = _with_known_operations(program)
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     inputs = []
     names = {}
@@ -112,6 +118,19 @@ def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any
                 spec.target, tensors[spec.target], spec.kind == InputKind.PARAMETER
             )
     return {"inputs": inputs, **_write_graph(program.graph_module, names)}
+
+
+def _with_known_operations(program: ExportedProgram) -> ExportedProgram:
+    """Replace operations that the interpreter lacks by simpler operations, if PyTorch can."""
+    table: Any = torch.export.default_decompositions()
+    while True:
+        replaced = {}
+        for node in program.graph.nodes:
+            if node.target in table and _name(node.target) not in _KNOWN["operations"]:
+                replaced[node.target] = table.pop(node.target)
+        if not replaced:
+            return program
+        program = program.run_decompositions(replaced)
 
 
 def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any]:
@@ -130,7 +149,10 @@ def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any
         if isinstance(argument, list | tuple):
             return [encode(item) for item in argument]
         if isinstance(argument, torch.dtype):
-            return str(argument).removeprefix("torch.")
+            dtype = str(argument).removeprefix("torch.")
+            if dtype not in _KNOWN["dtypes"]:
+                raise UsageError(f"a page cannot run this model: it does not know dtype {dtype}")
+            return dtype
         if isinstance(argument, float) and not math.isfinite(argument):
             return {"$": str(argument)}
         if argument is None or isinstance(argument, bool | int | float | str):
@@ -144,11 +166,21 @@ def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any
         if node.op != "call_function":
             continue
         name, arguments = _operation(node)
-        if name not in _CHECKS:
-            nodes.append([name, node.name, encode(arguments)])
+        if name in _CHECKS:
+            continue
+        if len(arguments) > _KNOWN["operations"].get(name, -1):
+            raise UsageError(
+                f"a page cannot run this model: it does not know the operation {name}"
+                f"({', '.join(map(str, arguments))}); use other operations, or export ONNX"
+            )
+        nodes.append([name, node.name, encode(arguments)])
     [returned] = module.graph.output_node().args
     outputs = [value["$"] for value in encode(returned) if value is not None]
     return {"outputs": outputs, "nodes": nodes}
+
+
+def _name(operation: Any) -> str:
+    return str(operation).removeprefix("aten.").removesuffix(".default")
 
 
 def _operation(node: fx.Node) -> tuple[str, list[Any]]:
@@ -166,5 +198,6 @@ def _operation(node: fx.Node) -> tuple[str, list[Any]]:
     kept = [argument for argument in schema if argument.name not in _PLACEMENT]
     while kept and kept[-1].name not in passed:
         kept.pop()
-    name = str(node.target).removeprefix("aten.").removesuffix(".default")
-    return name, [passed.get(argument.name, argument.default_value) for argument in kept]
+    return _name(node.target), [
+        passed.get(argument.name, argument.default_value) for argument in kept
+    ]

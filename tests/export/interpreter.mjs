@@ -6,11 +6,16 @@ import { createInterface } from 'node:readline';
 import vm from 'node:vm';
 
 const Seq2Seq = vm.runInThisContext(`${readFileSync(process.argv[2], 'utf8')}\nSeq2Seq;`);
+const lists = {
+  dtypes: Object.keys(Seq2Seq.dtypes),
+  operations: Object.fromEntries(Object.entries(Seq2Seq.operations).map(([name, run]) => [name, run.length]).sort()),
+};
 const list = (numbers) => Array.from(numbers, (number) => (Number.isFinite(number) ? number : String(number)));
 
 function stepsOf({ program, weights, kernel, ids, previous, force }) {
   const [model] = Seq2Seq.load([{ program, weights }], kernel);
   const { memory, state: first } = model.prepare(ids, ids);
+  if (previous.length === 0) return memory.map(({ shape, data }) => ({ shape, data: list(data) }));
   let state = first;
   return previous.map((id) => {
     const step = model.step(id, memory, state, force);
@@ -19,10 +24,15 @@ function stepsOf({ program, weights, kernel, ids, previous, force }) {
   });
 }
 
+if (process.argv[3] === '--list') {
+  process.stdout.write(`${JSON.stringify(lists)}\n`);
+  process.exit();
+}
 for await (const line of createInterface({ input: process.stdin })) {
   let answer = null;
   try {
-    answer = stepsOf(JSON.parse(line));
+    const task = JSON.parse(line);
+    answer = task.lists ? lists : stepsOf(task);
   } catch (error) {
     answer = { error: error.message };
   }

@@ -13,6 +13,7 @@ import torch
 import wasmtime
 from onnxruntime import InferenceSession
 from torch import nn
+from torch.nn import functional as F
 
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import SourceBatch
@@ -23,6 +24,7 @@ from seq2seq_attn.export.onnx import write_graphs
 from seq2seq_attn.export.program import write_program
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.decoder.luong import Luong, State
+from seq2seq_attn.model.encoder.base import Encoded, Encoder
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 from tests.report.test_web import lint, node
@@ -51,17 +53,26 @@ class Interpreter:
     def __init__(self, process):
         self._process = process
 
+    def ask(self, task):
+        """The answer to a task of `interpreter.mjs`."""
+        task["kernel"] = base64.b64encode(KERNEL.read_bytes()).decode("ascii")
+        print(json.dumps(task), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    def memory(self, program, ids_BS):
+        """The tensors that the graph `prepare` makes."""
+        answer = self.ask({**program, "ids": ids_BS.tolist(), "previous": []})
+        assert "error" not in answer, answer
+        tensors = []
+        for made in answer:
+            numbers = [float(number) for number in made["data"]]
+            tensors.append(torch.tensor(numbers).view(made["shape"]))
+        return tensors
+
     def steps(self, program, ids_BS, previous_TB, force=None):
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
-        task = {
-            **program,
-            "kernel": base64.b64encode(KERNEL.read_bytes()).decode("ascii"),
-            "ids": ids_BS.tolist(),
-            "previous": previous_TB.tolist(),
-            "force": force,
-        }
-        print(json.dumps(task), file=self._process.stdin, flush=True)
-        answer = json.loads(self._process.stdout.readline())
+        task = {"ids": ids_BS.tolist(), "previous": previous_TB.tolist(), "force": force}
+        answer = self.ask({**program, **task})
         if "error" in answer:
             return answer["error"]
         made = []
@@ -252,6 +263,108 @@ def test_a_tied_matrix_is_stored_once():
     size = sum(parameter.numel() for parameter in model.parameters())
     weights = write_program(export_graphs(model), "fp32")["weights"]
     assert len(base64.b64decode(weights)) == 4 * size
+
+
+def _x(ids_BS):
+    """Distinct numbers between -1 and 1."""
+    return torch.sin(ids_BS.float() + torch.arange(44).view(4, 11) / 50)
+
+
+COMMON = {
+    "pow": lambda x: [x**2, x.abs() ** x, 2.0**x, x.square(), x.sqrt()],
+    "log": lambda x: [x.exp(), x.abs().log(), x.abs().log2(), x.log1p(), x.expm1(), x.log10()],
+    "clamp": lambda x: [x.clamp(-0.2, 0.5), x.clamp(max=0.1), x.clamp(min=-x.abs(), max=x * x)],
+    "where": lambda x: [torch.where(x > 0, x, 0.0), torch.where(x > 0, 1.0, -x)],
+    "max": lambda x: [x.max(), *x.max(dim=1), torch.maximum(x, x * x), x.amax((0, 1))],
+    "min": lambda x: [x.min(), *x.min(dim=0), torch.minimum(x, x * x), x.argmin(dim=1)],
+    "cumsum": lambda x: [x.cumsum(1), x.cumprod(0), (x > 0).cumsum(1)],
+    "sum": lambda x: [x.sum(), x.mean(), x.prod(1), x.var(1), x.std(0), x.norm(dim=1)],
+    "arange": lambda x: [torch.arange(11) * x, x * torch.ones_like(x), torch.full((4, 1), 2) * x],
+    "comparison": lambda x: [x > 0, x.ne(0), (x > 0) & (x < 0.5), (x > 0) | (x < -0.5), ~(x > 0)],
+    "logical": lambda x: [torch.logical_and(x > 0, x < 0.5), (x > 0) ^ (x > 0.5), (x > 0).all(1)],
+    "round": lambda x: [(4 * x).round(), x.floor(), x.ceil(), x.trunc(), x.sign(), x.abs(), -x],
+    "divide": lambda x: [1 / x, x.rsqrt(), x % 0.3, x.fmod(0.3), (9 * x).long() // 2, x / 3],
+    "nonlinear": lambda x: [F.silu(x), F.softplus(x), F.leaky_relu(x), x.tan()],
+    "order": lambda x: [x.flip(1), *x.topk(3, dim=1), x.roll(2, 1), *x.sort(1)],
+    "index": lambda x: [x[:, torch.tensor([3, 1])], x.tril(), F.one_hot((x > 0).long(), 3)],
+    "products": lambda x: [x @ x[0], torch.ones(2, 3, 4) @ x, x.unsqueeze(1) @ x.unsqueeze(2)],
+    "sizes": lambda x: [x.unflatten(0, (2, 2)), *x.chunk(2, dim=1), x.unsqueeze(0).squeeze()],
+    "vector": lambda x: [
+        F.normalize(x, dim=1),
+        F.cosine_similarity(x, x * x),
+        F.rms_norm(x, (11,)),
+    ],
+    "nan": lambda x: [x.sqrt().isnan(), x.sqrt().nan_to_num(0.5)],
+}
+"""operations of variants that users may write"""
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own use of its pytrees
+@pytest.mark.parametrize("name", COMMON)
+@torch.no_grad()
+def test_common_operations_give_the_results_of_pytorch(interpreter, name):
+    class Common(nn.Module):
+        def forward(self, ids_BS, extended_BS):
+            return COMMON[name](_x(ids_BS)), []
+
+    ids_BS = sources()
+    exported = torch.export.export(Common(), (ids_BS, ids_BS)).run_decompositions({})
+    expected, _ = Common()(ids_BS, ids_BS)
+    names = [f"memory_{number}" for number in range(len(expected))]
+    program = write_program(Graphs(exported, exported, names, []), "fp32")
+    made = interpreter.memory(program, ids_BS)
+    assert len(made) == len(expected)
+    for tensor, wanted in zip(made, expected, strict=True):
+        assert tensor.shape == wanted.shape
+        torch.testing.assert_close(tensor, wanted.float(), rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def test_the_list_of_operations_is_that_of_the_interpreter(interpreter):
+    listed = json.loads(SCRIPT.with_name("operations.json").read_text(encoding="utf-8"))
+    assert interpreter.ask({"lists": True}) == listed, f"run: node {DRIVER} {SCRIPT} --list"
+
+
+def test_an_operation_that_a_page_cannot_run_is_refused_at_export():
+    model = build("attention", "additive")
+    plain = model.decoder.attention.normalizer
+    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: plain(
+        scores_BS.cummax(dim=1).values, mask_BS
+    )
+    with pytest.raises(UsageError, match="cummax"):
+        write_program(export_graphs(model))
+
+
+@torch.no_grad()
+def test_an_operation_that_onnx_lacks_is_refused_at_export(tmp_path):
+    model = build("attention", "additive")
+    plain = model.decoder.attention.normalizer
+    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: plain(
+        torch.special.bessel_j0(scores_BS), mask_BS
+    )
+    with pytest.raises(UsageError, match="bessel_j0"):
+        write_graphs(export_graphs(model), tmp_path)
+
+
+class Last(Encoder):
+    """The embeddings, whose summary is that of the last token by the lengths."""
+
+    def __init__(self, embedding):
+        super().__init__(embedding.embedding_dim, embedding)
+
+    def forward(self, source):
+        values_BSM = self.embedding(source.ids_BS)
+        rows_B = torch.arange(source.ids_BS.shape[0])
+        final_BM = values_BSM[rows_B, source.lengths_B - 1]
+        return Encoded(values_BSM, source.mask_BS, final_BM, values_BSM)
+
+
+@torch.no_grad()
+def test_an_encoder_that_reads_lengths_is_exported(interpreter):
+    model, ids_BS = build("attention", "additive"), sources()
+    model.encoder = Last(model.encoder.embedding)
+    previous_TB, *expected = expected_steps(model, ids_BS)
+    steps = interpreter.steps(write_program(export_graphs(model), "fp32"), ids_BS, previous_TB)
+    torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
 
 
 @torch.no_grad()

@@ -184,7 +184,12 @@ const Seq2Seq = (() => {
   }
 
   function matmul(a, b) {
-    if (b.shape.length > 2) throw new Error(`matmul with a tensor of ${b.shape.length} axes`);
+    if (b.shape.length > 2) {
+      const batch = broadcastShape([a, b].map((x) => x.shape.slice(0, -2)));
+      const [x, y] = [a, b].map((part) => expand(part, [...batch, ...part.shape.slice(-2)]));
+      const [left, right] = [x, y].map((part) => reshape(part, [sizeOf(batch), ...part.shape.slice(-2)]));
+      return tensor([...batch, a.shape.at(-2), b.shape.at(-1)], bmm(left, right).data);
+    }
     const shape = [...a.shape.slice(0, -1), ...b.shape.slice(1)];
     if (b.shape.length === 1) return tensor(shape, linear(a, unsqueeze(b, 0)).data);
     return tensor(shape, bmm(reshape(a, [1, -1, b.shape[0]]), unsqueeze(b, 0)).data);
@@ -208,9 +213,14 @@ const Seq2Seq = (() => {
   }
 
   function reduce(x, axis, keep, make, Type) {
+    if (Array.isArray(axis) && axis.length !== 1) { // one after another, from the last; none stands for all
+      const axes = axis.length > 0 ? axis.map((one) => axisOf(x, one)) : [...x.shape.keys()];
+      return axes.toSorted((a, b) => b - a).reduce((part, one) => reduce(part, one, keep, make, Type), x);
+    }
     const out = along(x, axis, (line) => [make(line)], Type);
     return keep ? out : squeeze(out, axisOf(x, axis));
   }
+  const flat = (x) => tensor([x.data.length], x.data);
   const wholeType = (x) => (x.data instanceof Float32Array ? Float32Array : Int32Array);
   const sumOf = (line) => line.reduce((a, b) => a + b, 0);
   function maxOf(line) {
@@ -232,9 +242,14 @@ const Seq2Seq = (() => {
   }
   const softmax = (x, axis) => along(x, axis, (line) => logSoftmaxOf(line).map(Math.exp));
 
-  function cumulate(line) {
-    let sum = 0;
-    return line.map((value) => (sum += value));
+  function cumulate(line, merge) {
+    let total = null;
+    return line.map((value) => (total = total === null ? value : merge(total, value)));
+  }
+
+  function varianceOf(line, correction) {
+    const mean = sumOf(line) / line.length;
+    return sumOf(line.map((value) => (value - mean) ** 2)) / (line.length - correction);
   }
 
   function sort(x, axis, isDescending) {
@@ -245,8 +260,7 @@ const Seq2Seq = (() => {
 
   function layerNorm(x, lengths, weight, bias, epsilon) {
     const normal = along(reshape(x, [-1, sizeOf(lengths)]), 1, (line) => {
-      const mean = sumOf(line) / line.length;
-      const variance = sumOf(line.map((value) => (value - mean) ** 2)) / line.length;
+      const [mean, variance] = [sumOf(line) / line.length, varianceOf(line, 0)];
       return line.map((value) => (value - mean) / Math.sqrt(variance + (epsilon ?? 1e-5)));
     });
     return add(mul(tensor(x.shape, normal.data), weight ?? 1), bias ?? 0);
@@ -349,6 +363,14 @@ const Seq2Seq = (() => {
 
   // The parts of a tensor whose first axes are indexed by tensors.
   function lookUp(x, indices) {
+    const first = indices.findIndex((index) => index !== null);
+    if (first > 0) { // the axes before the first index stay in front
+      const [axes, last] = [[...x.shape.keys()], indices.length];
+      const found = lookUp(permute(x, [...axes.slice(first, last), ...axes.slice(0, first), ...axes.slice(last)]), indices.slice(first));
+      const moved = [...found.shape.keys()];
+      const behind = moved.length - axes.length + last - first;
+      return permute(found, [...moved.splice(behind, first), ...moved]);
+    }
     const shape = broadcastShape(indices.map((index) => index.shape));
     const [rest, strides] = [x.shape.slice(indices.length), stridesOf(x.shape)];
     const starts = new Int32Array(sizeOf(shape));
@@ -392,25 +414,35 @@ const Seq2Seq = (() => {
 
   // ---- operations by name; each accepts as many arguments as it lists
   const OPERATIONS = {
-    add, 'add.Tensor': add, mul, 'mul.Tensor': mul, 'lerp.Tensor': lerp, tanh, sigmoid,
+    add, 'add.Tensor': add, 'add.Scalar': add, mul, 'mul.Tensor': mul, 'mul.Scalar': mul, 'lerp.Tensor': lerp, tanh, sigmoid,
     clone: (x) => x, detach: (x) => x,
     floordiv: (a, b) => Math.floor(a / b),
     'sub.Tensor': (a, b) => map((x, y) => x - y, null, a, b),
     'rsub.Scalar': (a, b) => map((x, y) => y - x, null, a, b),
     'div.Tensor': (a, b) => map((x, y) => x / y, Float32Array, a, b),
+    'div.Tensor_mode': (a, b, mode) => map((x, y) => Math[mode](x / y), null, a, b), // `floor` or `trunc`
     logaddexp: (a, b) => map(logAddExp, Float32Array, a, b),
-    '__and__.Tensor': (a, b) => map((x, y) => x & y, null, a, b),
-    '__or__.Tensor': (a, b) => map((x, y) => x | y, null, a, b),
+    logical_and: (a, b) => map((x, y) => x && y, Uint8Array, a, b),
+    logical_or: (a, b) => map((x, y) => x || y, Uint8Array, a, b),
+    logical_not: (x) => map((value) => !value, Uint8Array, x),
+    isnan: (x) => map(Number.isNaN, Uint8Array, x),
     abs: (x) => map(Math.abs, null, x),
     neg: (x) => map((value) => -value, null, x),
     square: (x) => mul(x, x),
     relu: (x) => map((value) => Math.max(value, 0), null, x),
     log_sigmoid: (x) => map((value) => -logAddExp(0, -value), Float32Array, x),
     bitwise_not: (x) => map(x.data instanceof Uint8Array ? (is) => 1 - is : (bits) => ~bits, null, x),
-    clamp: (x, low, high) => map((value) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity), null, x),
+    'clamp.Tensor': (x, low, high) =>
+      map((value, least, most) => Math.min(Math.max(value, least), most), x.data.constructor, x, low ?? -Infinity, high ?? Infinity),
     clamp_min: (x, low) => map((value) => Math.max(value, low), null, x),
+    clamp_max: (x, high) => map((value) => Math.min(value, high), null, x),
+    leaky_relu: (x, slope) => map((value) => (value > 0 ? value : value * (slope ?? 0.01)), null, x),
+    round: (x) => map((value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value)), null, x),
+    rsqrt: (x) => map((value) => 1 / Math.sqrt(value), Float32Array, x),
+    reciprocal: (x) => map((value) => 1 / value, Float32Array, x),
     'masked_fill.Scalar': (x, mask, value) => where(mask, value, x),
     'where.self': where, 'where.ScalarOther': where, 'where.ScalarSelf': where,
+    type_as: (x, y) => map(Number, y.data.constructor, x),
     _to_copy: (x, dtype) => map(dtype === 'bool' ? Boolean : Number, typeNamed(dtype), x),
 
     linear, bmm, mm: matmul, matmul, conv1d, scan, scaled_dot_product_attention: attend,
@@ -419,23 +451,38 @@ const Seq2Seq = (() => {
     'mean.dim': (x, axis, keep) => reduce(x, axis, keep, (line) => sumOf(line) / line.length),
     amax: (x, axis, keep) => reduce(x, axis, keep, maxOf, x.data.constructor),
     amin: (x, axis, keep) => reduce(x, axis, keep, (line) => -maxOf(line.map((value) => -value)), x.data.constructor),
+    any: (x) => reduce(flat(x), 0, false, maxOf, Uint8Array),
     'any.dim': (x, axis, keep) => reduce(x, axis, keep, maxOf, Uint8Array),
-    argmax: (x, axis, keep) => reduce(x, axis, keep, (line) => line.indexOf(maxOf(line)), Int32Array),
+    argmax: (x, axis, keep) => reduce(axis === undefined ? flat(x) : x, axis, keep, (line) => line.indexOf(maxOf(line)), Int32Array),
+    argmin: (x, axis, keep) => OPERATIONS.argmax(OPERATIONS.neg(x), axis, keep),
+    max: (x) => OPERATIONS.amax(flat(x), 0),
+    min: (x) => OPERATIONS.amin(flat(x), 0),
+    'max.dim': (x, axis, keep) => [OPERATIONS.amax(x, axis, keep), OPERATIONS.argmax(x, axis, keep)],
+    'min.dim': (x, axis, keep) => [OPERATIONS.amin(x, axis, keep), OPERATIONS.argmin(x, axis, keep)],
+    mean: (x) => reduce(flat(x), 0, false, (line) => sumOf(line) / line.length),
+    'prod.dim_int': (x, axis, keep) => reduce(x, axis, keep, (line) => line.reduce((a, b) => a * b, 1), wholeType(x)),
+    'var.correction': (x, axis, correction, keep) => reduce(x, axis, keep, (line) => varianceOf(line, correction ?? 1)),
     logsumexp: (x, axis, keep) => reduce(x, axis, keep, logSumExp),
     linalg_vector_norm: (x, order, axis, keep) =>
       reduce(x, axis, keep, (line) => sumOf(line.map((value) => Math.abs(value) ** order)) ** (1 / order)),
     'softmax.int': softmax,
     'log_softmax.int': (x, axis) => along(x, axis, logSoftmaxOf),
-    cumsum: (x, axis) => along(x, axis, cumulate, wholeType(x)),
+    cumsum: (x, axis) => along(x, axis, (line) => cumulate(line, (a, b) => a + b), wholeType(x)),
+    cumprod: (x, axis) => along(x, axis, (line) => cumulate(line, (a, b) => a * b), wholeType(x)),
+    topk: (x, count, axis, isLargest) => sort(x, axis, isLargest ?? true).map((part) => slice(part, axis ?? -1, 0, count)),
+    flip: (x, axes) => axes.reduce((part, axis) => along(part, axis, (line) => line.toReversed(), x.data.constructor), x),
     layer_norm: layerNorm, sort,
 
     view: reshape, _unsafe_view: reshape, expand, permute, unsqueeze, unfold, cat, stack, pad, gather,
     'squeeze.dim': (x, axis) => squeeze(x, axisOf(x, axis)),
+    'squeeze.dims': (x, axes) => axes.map((axis) => axisOf(x, axis)).toSorted((a, b) => b - a).reduce(squeeze, x),
+    index_select: (x, axis, index) => transpose(lookUp(transpose(x, 0, axis), [index]), 0, axis),
     'transpose.int': transpose, 'slice.Tensor': slice, 'select.int': select, select_scatter: selectScatter,
     slice_scatter: (x, part, axis, from, to, step) => sliceScatter(x, part, axis, from, to, step),
     'split.Tensor': split, 'unsafe_split.Tensor': split, split_with_sizes: split, 'index.Tensor': lookUp,
     embedding: (weight, ids) => (weight.rows ? weight.numbersOf(ids) : lookUp(weight, [ids])),
     'scatter.value': (x, axis, index, value) => put(x, indexed(x, axis, index), value),
+    'scatter.src': (x, axis, index, values) => put(x, indexed(x, axis, index), values),
     scatter_add: (x, axis, index, values) => put(x, indexed(x, axis, index), values, (a, b) => a + b),
     getitem: (list, index) => list[index],
     'sym_size.int': (x, axis) => x.shape.at(axis),
@@ -444,10 +491,22 @@ const Seq2Seq = (() => {
     'arange.start': (start, end, dtype) => arange(start, end, 1, dtype),
     'arange.start_step': arange,
     new_full: (x, shape, value, dtype) => filled(shape, dtype ? typeNamed(dtype) : x.data.constructor, value),
+    full: (shape, value, dtype) => filled(shape, dtype ? typeNamed(dtype) : promote(value), value),
+    full_like: (x, value, dtype) => OPERATIONS.new_full(x, x.shape, value, dtype),
+    scalar_tensor: (value, dtype) => filled([], typeNamed(dtype ?? 'float32'), value),
     'fill.Tensor': (x, value) => filled(x.shape, x.data.constructor, value.data[0]),
   };
-  for (const name of ['exp', 'log', 'log1p', 'sqrt', 'sin', 'cos']) {
+  for (const name of ['exp', 'expm1', 'log', 'log1p', 'log2', 'log10', 'sqrt', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'asin', 'acos', 'atan']) {
     OPERATIONS[name] = (x) => map(Math[name], Float32Array, x);
+  }
+  for (const name of ['floor', 'ceil', 'trunc', 'sign']) OPERATIONS[name] = (x) => map(Math[name], null, x);
+  const PAIRS = { pow: (x, y) => x ** y, fmod: (x, y) => x % y, remainder: (x, y) => x - y * Math.floor(x / y) };
+  Object.assign(PAIRS, { maximum: (x, y) => Math.max(x, y), minimum: (x, y) => Math.min(x, y) });
+  for (const [name, bits] of [['and', (x, y) => x & y], ['or', (x, y) => x | y], ['xor', (x, y) => x ^ y]]) {
+    Object.assign(PAIRS, { [`__${name}__`]: bits, [`bitwise_${name}`]: bits });
+  }
+  for (const [name, apply] of Object.entries(PAIRS)) {
+    for (const kind of ['', '.Tensor', '.Scalar', '.Tensor_Tensor', '.Tensor_Scalar']) OPERATIONS[name + kind] = (a, b) => map(apply, null, a, b);
   }
   const COMPARISONS = { eq: (a, b) => a === b, ne: (a, b) => a !== b, lt: (a, b) => a < b, le: (a, b) => a <= b };
   Object.assign(COMPARISONS, { gt: (a, b) => a > b, ge: (a, b) => a >= b });
@@ -459,6 +518,9 @@ const Seq2Seq = (() => {
     OPERATIONS[`new_${name}`] = (x, shape, dtype) => OPERATIONS.new_full(x, shape, value, dtype);
     OPERATIONS[`${name}_like`] = (x, dtype) => OPERATIONS.new_full(x, x.shape, value, dtype);
   }
+
+  OPERATIONS.clamp = OPERATIONS['clamp.Tensor'];
+  OPERATIONS['any.dims'] = OPERATIONS['any.dim'];
 
   // ---- graphs
   const NUMBERS = { inf: Infinity, '-inf': -Infinity, nan: NaN };
@@ -565,5 +627,5 @@ const Seq2Seq = (() => {
     });
   }
 
-  return { load };
+  return { load, operations: OPERATIONS, dtypes: TYPES };
 })();
