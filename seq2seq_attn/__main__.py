@@ -7,6 +7,7 @@ and errors go to stderr. An error is one line; `--debug` adds the traceback.
 """
 
 import atexit
+import errno
 import io
 import logging
 import os
@@ -21,7 +22,7 @@ from itertools import takewhile
 from typing import NoReturn
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.memory import paused_collector
+from seq2seq_attn.runtime.memory import is_memory_error, paused_collector
 from seq2seq_attn.runtime.signals import handle_signals
 from seq2seq_attn.text.normalize import visible
 
@@ -33,6 +34,9 @@ _MAX_ERROR = 800
 def main() -> NoReturn:
     """Run the command line of the process and exit. The installed command `seq2seq` calls this."""
     code = run(sys.argv[1:])
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # another Ctrl-C ends the process without a traceback
     try:
         # These steps end the interpreter, except that no objects are freed: the system frees
         # the memory faster than Python, which needs 0.4 s for the objects of torch.
@@ -124,6 +128,10 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         code = UsageError.exit_code
     elif isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        if error.errno == errno.ENOENT and not error.filename:  # from os.getcwd
+            text = "the current folder was deleted; change to another one"
+    elif is_memory_error(error):
+        text = "out of memory; try a smaller --batch-size, or close other programs"
     elif isinstance(error, UserError):
         text = str(error)
     else:

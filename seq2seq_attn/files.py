@@ -369,10 +369,12 @@ class ListedFiles:
         """Return the JSON object in a file. Raises UserError as `read`, or the file does not hold a
         JSON object."""
         content = self.read(name)
-        try:
-            return dict(json.loads(content))
-        except Exception:  # the file may hold any bytes
-            raise UserError(f"{self.folder / name}: not a JSON object; {_ADVICE}") from None
+        values: Any = None
+        with suppress(Exception):  # the file may hold any bytes
+            values = json.loads(content)
+        if not isinstance(values, dict):
+            raise UserError(f"{self.folder / name}: not a JSON object; {_ADVICE}")
+        return values
 
 
 def write_listed_json(path: Path, values: Mapping[str, Any]) -> None:
@@ -397,8 +399,9 @@ def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
     if is_new and not (folder / MANIFEST).exists():
         return {}
     listed = read_json(folder / MANIFEST)
-    if isinstance(listed, dict) and all(isinstance(hashes, list) for hashes in listed.values()):
-        return listed
+    if isinstance(listed, dict) and "\0" not in "".join(listed):
+        if all(isinstance(hashes, list) for hashes in listed.values()):
+            return listed
     raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
 
 

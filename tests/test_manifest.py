@@ -56,7 +56,18 @@ def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "5", '{"file": 5}', '{"file": null}', "[" * 100_000]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        '{"file": 5}',
+        '{"file": null}',
+        '{"a\\u0000": []}',
+        '[["file", []]]',
+        "[" * 100_000,
+    ],
 )
 def test_a_foreign_manifest_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "file").write_bytes(b"content")

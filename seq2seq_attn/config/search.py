@@ -8,12 +8,14 @@ from seq2seq_attn.config.types import (
     LEAST_LENGTH_RATIO,
     BeamSize,
     CoveragePenalty,
+    ExtraLength,
     LengthPenalty,
     LengthRatio,
     NonNegativeInt,
     NumSamples,
     Options,
     PositiveInt,
+    Prefix,
     Real,
     Section,
     Seed,
@@ -51,11 +53,11 @@ class SearchConfig(Section):
     max_length_ratio: LengthRatio | None = None
     """At most X target tokens per source token, plus search.max_length_extra. None: training
     chooses it so that the limit would cut none of its targets."""
-    max_length_extra: NonNegativeInt = 10
+    max_length_extra: ExtraLength = 10
     unk: Literal["keep", "copy", "forbid"] = "keep"
     """Unknown words: keep <unk>, copy the source token with the most attention, or never write
     it."""
-    prefix: str = ""
+    prefix: Prefix = ""
     """Text that every translation starts with; subwords may continue its last word."""
     num_samples: NumSamples = 32
     """Samples per sentence for mbr."""

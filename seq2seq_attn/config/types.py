@@ -96,11 +96,15 @@ NumThreads = Annotated[Whole, Field(ge=1, le=1_024)]
 VocabSize = Annotated[Whole, Field(ge=1, le=1_000_000)]
 """The size of a SentencePiece vocabulary. SentencePiece would run for hours with billions."""
 Seed = Annotated[Whole, Field(ge=0, le=2**63 - 1)]
-NumSamples = Annotated[Whole, Field(ge=1, le=10_000)]
+NumSamples = Annotated[Whole, Field(ge=1, le=1_000)]
 """The number of samples per sentence. It is bounded because all samples are drawn at once."""
 BeamSize = Annotated[Whole, Field(ge=1, le=1_000)]
 """The number of hypotheses per sentence. More hypotheses exceed the memory and do not improve
 BLEU."""
+ExtraLength = Annotated[Whole, Field(ge=0, le=1_000)]
+"""A number of target tokens beyond the length ratio."""
+Prefix = Annotated[str, Field(max_length=1_000)]
+"""A text that every translation starts with. A run of a stranger may name one too."""
 LengthPenalty = Annotated[Real, Field(ge=-10.0, le=10.0)]
 CoveragePenalty = Annotated[Real, Field(ge=0.0, le=10.0)]
 Probability = Annotated[Real, Field(ge=0.0, le=1.0)]

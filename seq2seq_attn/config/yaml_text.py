@@ -14,7 +14,17 @@ few hundred values."""
 
 class _Loader(yaml.SafeLoader):
     """A loader that reads plain values as in YAML 1.2, rather than YAML 1.1: `no` is text (a
-    language code), `1e-3` is a number, `1:30` and dates are text, and `010` is not octal."""
+    language code), `1e-3` is a number, `1:30` and dates are text, and `010` is not octal. It stops
+    at too many values, because a list of a megabyte would take many seconds."""
+
+    num_values = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next value and count it. Raises YAMLError: there are too many."""
+        self.num_values += 1
+        if self.num_values > MAX_VALUES:
+            raise yaml.YAMLError(f"line {self.line + 1}: more than {MAX_VALUES:,} values")
+        return super().compose_node(parent, index)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -95,6 +95,14 @@ def paused_collector() -> Iterator[None]:
             gc.enable()
 
 
+def is_memory_error(error: Exception) -> bool:
+    """Return whether an error of Python, numpy or torch says that there is not enough memory."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if kinds & {"MemoryError", "OutOfMemoryError"}:
+        return True
+    return "can't allocate memory" in str(error)
+
+
 @contextmanager
 def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
     """Turn an out-of-memory error of torch or Python into a UserError with the message "out of
@@ -102,10 +110,7 @@ def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        import torch
-
-        is_known_type = isinstance(error, MemoryError | torch.OutOfMemoryError)
-        if not is_known_type and "can't allocate memory" not in str(error):
+        if not is_memory_error(error):
             raise
         raise UserError(f"out of memory with {setting}; {advice}") from error
 

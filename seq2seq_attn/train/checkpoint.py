@@ -204,6 +204,7 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
         "num_threads": "the last bits of sums may differ; see train.num_threads",
         "precision": "results will differ; see train.precision",
         "num_processes": "dropout masks will differ",
+        "torch": "the last bits of results may differ",
     }
     if updater.device.type != "cpu":
         del effects["num_threads"]
@@ -235,6 +236,7 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
     return {
         "num_threads": torch.get_num_threads(),
         "precision": updater.precision,
+        "torch": torch.__version__,
         "num_processes": updater.group.size,
     }
 

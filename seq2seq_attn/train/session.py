@@ -145,12 +145,10 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
     if run_dir is None and not resume:
         return None
     run_dir = run_dir or newest_unfinished()
-    try:
-        str(run_dir).encode()
-    except UnicodeEncodeError:
+    if not str(run_dir).isprintable():
         raise UsageError(
-            f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it"
-        ) from None
+            f"--run-dir {str(run_dir)!r}: not UTF-8 text in one line, as a run's files need; rename it"
+        )
     run = Run(run_dir)
     if resume and not run.config_path.exists():
         run.remove_leftovers()

@@ -83,6 +83,22 @@ def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
     assert_fails(capsys, "prepare", code=1, message="no/such")
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("17 bytes"), "--batch-size"),
+        (RuntimeError("enforce fail: can't allocate memory: 17 bytes"), "--batch-size"),
+        (FileNotFoundError(errno.ENOENT, "No such file"), "current folder"),
+    ],
+)
+def test_errors_of_the_system_say_what_to_do(capsys, monkeypatch, error, message):
+    def fail(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
+    assert_fails(capsys, "prepare", code=1, message=message)
+
+
 def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     arguments = "-c tutorial -c attention/fixed --seed 7 --device cpu".split()
     arguments += ["--set", "search.beam_size=3"]

@@ -114,6 +114,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             BOMB.replace("[x", "{x: 1} # ").replace("[", "{<<: [").replace("]", "]}"),
             "10,000 values",
         ),
+        (f"a: [{'[], ' * 200_000}]", "10,000 values"),
         ("a: &a [*a]\n", "20 levels"),
         ("seed: " + "[" * 100_000, "20 levels"),
         ("seed: !!int x\n", "not readable YAML"),
@@ -172,3 +173,16 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     for name in (str(tmp_path / "pipe.yaml"), str(tmp_path / "nowhere.yaml"), "tutoral", "xyzzy"):
         assert name in refusal(config_names=(name,))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "search.max_length_extra=1001",
+        "search.num_samples=1001",
+        "search.n_best=1001",
+        f"search.prefix={'a' * 1_001}",
+    ],
+)
+def test_values_that_exhaust_memory_or_time_are_refused(setting: str) -> None:
+    assert setting.partition("=")[0] in refusal(setting)

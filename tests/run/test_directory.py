@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -168,7 +169,14 @@ def test_a_link_to_a_run_is_followed(trained, tmp_path):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize(
-    "settings", [{"name": "vectors", "size": 5}, {"name": "none"}, {"name": "several"}]
+    "settings",
+    [
+        {"name": "vectors", "size": 5},
+        {"name": "none"},
+        {"name": "several"},
+        reduce(lambda inner, _: {"name": "sentences", "text": inner}, range(40), {"name": "space"}),
+        [["name", "none"]],
+    ],
 )
 def test_a_tokenizer_of_another_kind_is_refused(trained, side, settings):
     write_listed_json(trained.path / f"{side}.tokenizer.json", settings)

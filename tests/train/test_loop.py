@@ -391,6 +391,7 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
         ({"precision": "bf16"}, ["precision: fp32 in this session, bf16 before"]),
         ({"num_threads": 7}, ["num_threads: 1 in this session, 7 before"]),
         ({"num_processes": 4}, ["num_processes: 1 in this session, 4 before"]),
+        ({"torch": "2.6.0"}, [f"torch: {torch.__version__} in this session, 2.6.0 before"]),
     ],
 )
 def test_a_resume_with_another_precision_threads_or_processes_says_so(

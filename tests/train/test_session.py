@@ -76,6 +76,8 @@ def test_a_taken_directory_needs_a_word():
         choose(None, overwrite=True)
     with pytest.raises(UsageError, match=r"^--run-dir 'x.udcff'"):
         choose(Path(os.fsdecode(b"x\xff")))
+    with pytest.raises(UsageError, match=r"^--run-dir 'x.ny'"):
+        choose(Path("x\ny"))
 
 
 def test_what_is_no_run_is_left_alone(tmp_path):

@@ -25,6 +25,8 @@ from seq2seq_attn.text.tokenizers.source import Source
 FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
 """maximum dimension of a vector"""
+MAX_BYTES = 1 << 28
+"""maximum size of an array: an archive of 300 KB may hold arrays of gigabytes"""
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
 
 
@@ -101,6 +103,9 @@ def read_vectors(file: str) -> FloatArray:
     try:
         status = os.stat(path)
         archive = None if key is None else _archive(path, status.st_mtime_ns, status.st_size)
+        size = archive.getinfo(f"{key}.npy").file_size if archive else status.st_size
+        if size > MAX_BYTES:
+            raise ValueError(f"{size:,} bytes; expected at most {MAX_BYTES:,}")
         with archive.open(f"{key}.npy") if archive else open_regular(Path(path)) as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:

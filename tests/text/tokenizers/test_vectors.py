@@ -1,5 +1,7 @@
 """Files of vectors: read, named as tokens, hashed; damaged ones are refused."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralSources
 from seq2seq_attn.text.tokenizers.vectors import (
+    MAX_BYTES,
     VectorSource,
     hash_vectors,
     read_vectors,
@@ -101,3 +104,20 @@ def test_arrays_that_are_no_vectors_are_refused(array, tmp_path):
     np.save(tmp_path / "wide.npy", np.zeros((2, 3)))
     with pytest.raises(UserError, match=r"wide\.npy: "):
         VectorSource(2).tokenize(str(tmp_path / "wide.npy"))
+
+
+def test_an_archive_of_a_huge_array_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "huge.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("a.npy", "w", force_zip64=True) as stream:
+            header = {"descr": "|u1", "fortran_order": False, "shape": (MAX_BYTES // 4, 4)}
+            np.lib.format.write_array_header_1_0(stream, header)
+            for _ in range(MAX_BYTES >> 20):
+                stream.write(bytes(1 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(UserError, match=rf"huge\.npz:a.*{MAX_BYTES:,}"):
+        read_vectors(f"{path}:a")
+    with (tmp_path / "sparse.npy").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(UserError, match=r"sparse\.npy"):
+        read_vectors(str(tmp_path / "sparse.npy"))
