@@ -146,9 +146,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         return None
     run_dir = run_dir or newest_unfinished()
     if not str(run_dir).isprintable():
-        raise UsageError(
-            f"--run-dir {str(run_dir)!r}: not one line of UTF-8 text; rename it"
-        )
+        raise UsageError(f"--run-dir {str(run_dir)!r}: not one line of UTF-8 text; rename it")
     run = Run(run_dir)
     if resume and not run.config_path.exists():
         run.remove_leftovers()
