@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import torch
 
 from seq2seq_attn.config import config_from_dict
+from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run import Run
@@ -51,7 +52,7 @@ def toy_config(*, tokenizer="sentencepiece", attention="additive", **data):
     )
 
 
-def toy_corpus(config):
+def toy_corpus(config, facts=None):
     """Tokenizers and vocabularies of the sentences above; without the files of a prepared
     corpus."""
     source_tokenizer, target_tokenizer = build_tokenizers(SOURCE, TARGET, config.data)
@@ -63,14 +64,15 @@ def toy_corpus(config):
         source_vocab=build_vocab(Counter(source_tokens)),
         target_vocab=build_vocab(Counter(target_tokens)),
         text_hashes=lambda sides: {"content": "toy", "train": "toy"},
+        line_facts=lambda sides: facts or LineFacts(),
     )
 
 
-def make_toy_run(path, config=None, *, seed=4, is_reverse=False):
+def make_toy_run(path, config=None, *, seed=4, is_reverse=False, facts=None):
     """Write a finished run; its model ends sentences after some ten tokens. It keeps the test sets
-    of a configuration that names a text. `is_reverse`: from English."""
+    of a configuration that names a text. `is_reverse`: from English. `facts`: about its lines."""
     config = config or toy_config()
-    corpus = toy_corpus(config)
+    corpus = toy_corpus(config, facts)
     run = Run.create(path)
     run.save_config(config)
     vocabs = [corpus.source_vocab, corpus.target_vocab]

@@ -68,6 +68,7 @@ def translate_lines(
     device: str = "auto",
     precision: str = "auto",
     glossary: str | Path | None = None,
+    split_sentences: str = "auto",
     **search: Any,
 ) -> None:
     """Translate texts, files or standard input. The arguments are the options of the command.
@@ -103,7 +104,11 @@ def translate_lines(
         num_lines = 0
         for chunk in chunks:
             translated = translator.translate_lines(
-                chunk, keep_attention=keep_attention, glossary=entries, **search
+                chunk,
+                keep_attention=keep_attention,
+                glossary=entries,
+                split_sentences=split_sentences,
+                **search,
             )
             write_lines(writers, chunk, translated, first=num_lines)
             num_lines += len(chunk)
@@ -209,7 +214,8 @@ class Warnings:
     """Counts problems of the translations and logs totals at the end.
 
     Problems are source tokens that the run does not know, lines without a translation,
-    translations that end at the length limit, and tabs in the lines of a run with one source.
+    translations that end at the length limit or may lack text, and tabs in the lines of a run with
+    one source.
     """
 
     def __init__(self, name: str, translator: Translator, search: SearchConfig) -> None:
@@ -226,6 +232,7 @@ class Warnings:
         self._search = search
         self._counts = Counter[str]()
         self._examples: list[str] = []
+        self._warned: list[int] = []
         prefix = translator.target_tokenizer.tokenize(search.prefix)
         unknown = [_show(token) for token in prefix if token not in translator.target_vocab]
         if unknown:
@@ -239,6 +246,9 @@ class Warnings:
         self._counts.update(lines=1, tokens=len(tokens), unknown=len(best.unknown))
         self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
         self._counts.update(lines_unknown=bool(best.unknown), lacking=bool(best.missing))
+        self._counts.update(warned=bool(best.warnings))
+        if best.warnings and len(self._warned) < _MAX_EXAMPLES:
+            self._warned.append(number + 1)
         for position in best.unknown:
             word = _show(tokens[position])
             if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
@@ -255,6 +265,10 @@ class Warnings:
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
             message = "%s%s unknown to this run, on %s, such as: %s"
             log.warning(message, self._where, tokens, lines, ", ".join(self._examples))
+        if counts["warned"]:
+            message = "%s%s of %s may lack a part of the text, such as line %s"
+            lines = ", ".join(map(str, self._warned))
+            log.warning(message, self._where, f"{counts['warned']:,}", num_lines, lines)
         if counts["broken"]:
             message = (
                 "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try "

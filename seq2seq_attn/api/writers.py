@@ -75,9 +75,10 @@ def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
     translation as in Moses: line number, text, log-probability and score, separated by `|||`.
 
     The format `json` is an object with the keys `line` (from 0), `source`, `text`, `score`,
-    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `is_cut` and `missing`. `links` are
-    pairs of a source and a target position, or null without attention. `unknown` are positions of
-    source tokens. `missing` are required terms that the translation lacks. If `n_best` is above 1, the key `n_best` lists the keys of each translation that do not
+    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `is_cut`, `missing` and `warnings`.
+    `links` are pairs of a source and a target position, or null without attention. `unknown` are
+    positions of source tokens. `missing` are required terms that the translation lacks. If `n_best`
+    is above 1, the key `n_best` lists the keys of each translation that do not
     describe the source.
 
     Args:
@@ -112,6 +113,7 @@ def _values(translation: Translation, *, with_weights: bool) -> dict[str, object
         "links": None if translation.heaviest is None else translation.links(),
         "is_cut": translation.is_cut,
         "missing": translation.missing,
+        "warnings": translation.warnings,
     }
     if with_weights:
         weights_TS = translation.attention

@@ -1,7 +1,7 @@
 """`seq2seq translate`."""
 
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import typer
 
@@ -49,6 +49,15 @@ class TranslateOptions(TypedDict, total=False):
         ),
     ]
     glossary: shared.Glossary
+    split_sentences: Annotated[
+        Literal["auto", "off"],
+        shared.option(
+            "auto|off",
+            "auto: translate each sentence of a line by itself, if the run was trained on single "
+            "sentences.",
+            default="auto",
+        ),
+    ]
     alignment: shared.Alignment
     attention: shared.Attention
     device: shared.Device

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.data.line_facts import NUM_LINES, LineFacts, find_line_facts
 from seq2seq_attn.files import check_files, read_json, sha256_of_values
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
@@ -279,6 +281,19 @@ class PreparedCorpus:
         if "mix" in self.meta:
             hashes["mixed"] = self.meta["mix"]["text"]
         return hashes
+
+    def line_facts(self, sides: tuple[Side, Side] = SIDES) -> LineFacts:
+        """Return the facts about the training lines. `sides` are the sides that a run translates
+        from and to."""
+        pairs = self.pairs("train")
+        tokenizer: Source = self.source_tokenizer
+        if sides != SIDES:
+            pairs = pairs.swapped()
+            tokenizer = self.target_tokenizer
+        lines = iter_exact(split_path(self.directory, "train", sides[0], "txt"))
+        is_plain = isinstance(tokenizer, Tokenizer) and not self.target_tokenizer.has_positions
+        sample = islice(lines, 0, None if is_plain else 0, 1 + len(pairs) // NUM_LINES)
+        return find_line_facts(sample, pairs.source_lengths, pairs.target_lengths)
 
     @cached_property
     def source_tokenizer(self) -> Source:

@@ -107,10 +107,12 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     num_cut = num_unknown = 0
     with suggest_smaller_batch(system.search.batch_size):
         translations = tqdm(
+            # A line has one reference, and scores are those of the model on lines as it read them.
             translator.translate_lines(
                 test_set.source,
                 keep_attention=keep_maps,
                 glossary=system.glossary,
+                split_sentences="off",
                 **system.options,
             ),
             desc=visible(f"{system.name}, {test_set.name}"),

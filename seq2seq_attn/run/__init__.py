@@ -1,7 +1,8 @@
 """A run directory. Training writes it; all other commands read it. It needs no files outside
 itself.
 
-    config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (at the end)
+    config.yaml  environment.json  corpus.json (hashes of the text, facts about its lines)
+    finished.json (at the end)
     model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
     <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
     sets/<split>.source  .references  .links (text of the validation and test sets, with a manifest)

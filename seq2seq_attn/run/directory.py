@@ -10,8 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import ValidationError
+
 from seq2seq_attn.config import Config, ModelConfig, dump_config
 from seq2seq_attn.config.load import RUN_CONFIG, load_run_config
+from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
@@ -47,6 +50,8 @@ _METRICS = "metrics.jsonl"
 _LOG = "train.log"
 _LAST = "last"
 _HYPS = "hyps"
+_LINES = "lines"
+"""key of the facts about lines in `RUN_CORPUS`"""
 REVERSE = "reverse"
 LOCK = ".train.lock"
 """This file is locked while training writes to the run. It is never removed."""
@@ -196,8 +201,8 @@ class Run:
 
     def save_text(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
         """Write the tokenizers and vocabularies of a prepared corpus, so that the run is
-        self-contained, and the hashes of the text of the corpus. `sides` are the sides of the run
-        that correspond to source and target of the corpus; the reverse model swaps them."""
+        self-contained, and hashes and facts of the text of the corpus. `sides` are the sides of the
+        run that correspond to source and target of the corpus; the reverse model swaps them."""
         self.path.mkdir(parents=True, exist_ok=True)
         source, target = sides
         prepared.source_tokenizer.save(self.path, source)
@@ -205,7 +210,8 @@ class Run:
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
         list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
-        write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(sides))
+        corpus = {**prepared.text_hashes(sides), _LINES: prepared.line_facts(sides).model_dump()}
+        write_listed_json(self.path / RUN_CORPUS, corpus)
 
     def save_sets(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
         """Write the text of the validation and test sets of a prepared corpus. `sides` has the same
@@ -227,6 +233,16 @@ class Run:
         """The hashes of the training corpus, as `PreparedCorpus.text_hashes` returns them. Raises
         UserError: the file with the hashes is missing or damaged."""
         return self._files.read_json(RUN_CORPUS)
+
+    @cached_property
+    def line_facts(self) -> LineFacts:
+        """The facts about the lines of the training text. Raises UserError: their file is
+        damaged."""
+        try:
+            return LineFacts.model_validate(self._files.read_json(RUN_CORPUS).get(_LINES, {}))
+        except ValidationError:
+            path = self.path / RUN_CORPUS
+            raise UserError(f"{path}: {_LINES!r} is damaged; copy the run again") from None
 
     def tokenizer_hashes(self, side: Side) -> dict[str, str]:
         """Return the SHA-256 of each tokenizer and vocabulary file of a side, by file name. Raises

@@ -5,7 +5,6 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from seq2seq_attn.serve.requests import (
     DeepLTranslation,
     Detection,
     LibreTranslation,
+    Translation,
     check_key,
     is_expected_host,
     read_request,
@@ -144,14 +144,18 @@ class App:
         """Translate as LibreTranslate."""
         asked = await read_request(request, LibreTranslation, self._access)
         translated = await self._translate(
-            request, asked.texts, asked.source, asked.target, 1 + asked.alternatives
+            request, asked, asked.source, asked.target, 1 + asked.alternatives
         )
         texts: Any = [answer.texts[0] for answer in translated.answers]
         alternatives: Any = [answer.texts[1:] for answer in translated.answers]
+        warnings: Any = [answer.warnings for answer in translated.answers]
         if isinstance(asked.q, str):
             texts = texts[0]
             alternatives = alternatives[0]
+            warnings = warnings[0]
         answer: dict[str, Any] = {"translatedText": texts}
+        if any(warnings):
+            answer["warnings"] = warnings
         if asked.alternatives:
             answer["alternatives"] = alternatives
         if translated.confidence is not None:
@@ -162,18 +166,17 @@ class App:
     async def translate_deepl(self, request: Request) -> Response:
         """Translate as DeepL. Parameters such as formality have no effect."""
         asked = await read_request(request, DeepLTranslation, self._access)
-        translated = await self._translate(
-            request, asked.texts, asked.source_lang, asked.target_lang
-        )
+        translated = await self._translate(request, asked, asked.source_lang, asked.target_lang)
         translations = []
         for text, answer in zip(asked.texts, translated.answers, strict=True):
-            translations.append(
-                {
-                    "detected_source_language": translated.source.upper(),
-                    "text": answer.texts[0],
-                    "billed_characters": len(text),
-                }
-            )
+            translation: dict[str, Any] = {
+                "detected_source_language": translated.source.upper(),
+                "text": answer.texts[0],
+                "billed_characters": len(text),
+            }
+            if answer.warnings:
+                translation["warnings"] = answer.warnings
+            translations.append(translation)
         return JSONResponse({"translations": translations})
 
     async def detect(self, request: Request) -> Response:
@@ -241,9 +244,9 @@ class App:
         return await self.page.answer(request)
 
     async def _translate(
-        self, request: Request, texts: Sequence[str], source: str, target: str, num_results: int = 1
+        self, request: Request, asked: Translation, source: str, target: str, num_results: int = 1
     ) -> Translated:
-        """Translate texts, each into at most `num_results` texts.
+        """Translate the texts of a request, each into at most `num_results` texts.
 
         Raises:
             HTTPException: the languages are not served.
@@ -261,10 +264,12 @@ class App:
             )
         confidence = None
         if not source_code:
-            shares = await self.batcher.detect(texts, pairs)
+            shares = await self.batcher.detect(asked.texts, pairs)
             source_code, confidence = next(iter(shares.items()))
         pair = source_code, short_code(target)
-        work = asyncio.ensure_future(self.batcher.translate(pair, texts, num_results))
+        work = asyncio.ensure_future(
+            self.batcher.translate(pair, asked.texts, num_results, asked.split_sentences)
+        )
         hang_up = asyncio.ensure_future(request.receive())  # the only further message
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()

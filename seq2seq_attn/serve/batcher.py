@@ -32,6 +32,7 @@ class Line(NamedTuple):
     text: str
     pair: Pair
     num_results: int
+    split_sentences: str
     result: asyncio.Future[Any]
 
 
@@ -48,7 +49,7 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], num_results: int = 1
+        self, pair: Pair, texts: Sequence[str], num_results: int = 1, split_sentences: str = "auto"
     ) -> list[Answer]:
         """Translate the lines of each text into at most `num_results` texts. Line ends and blank
         lines are kept. Raises HTTPException: too many lines wait, or a line could not be
@@ -59,7 +60,8 @@ class Batcher:
         lines = []
         for text in chain.from_iterable(split):
             if text.strip():
-                lines.append(Line(text, pair, num_results, loop.create_future()))
+                future = loop.create_future()
+                lines.append(Line(text, pair, num_results, split_sentences, future))
         size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
         if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
@@ -91,7 +93,7 @@ class Batcher:
             texts = [line.text for line in batch]
             results: list[Any] = [None] * len(batch)
             try:
-                submitted = self._pool.submit(translate_batch, *batch[0][1:3], texts)
+                submitted = self._pool.submit(translate_batch, *batch[0][1:4], texts)
                 results = await asyncio.wrap_future(submitted)
             except BrokenExecutor:
                 log.error("%d lines were not translated: their process has died", len(batch))
@@ -109,7 +111,7 @@ class Batcher:
         if not self.waiting:
             return []
         first = self.waiting[0]
-        batch = [line for line in self.waiting if line[1:3] == first[1:3]]
+        batch = [line for line in self.waiting if line[1:4] == first[1:4]]
         batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
         del batch[self._served.batch_sizes[first.pair] :]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:

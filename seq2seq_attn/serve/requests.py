@@ -7,10 +7,10 @@ import ipaddress
 import json
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -20,6 +20,8 @@ BODY_TIMEOUT_S = 10
 """maximum number of seconds to receive the body of a request"""
 _MAX_FIELDS = 1_000
 """maximum number of fields in a multipart form"""
+_DEEPL_SPLITTING = {"0": "off", "1": "auto", "nonewlines": "auto"}
+"""values of `split_sentences` that DeepL's clients send"""
 _FORM = "multipart/form-data"
 
 
@@ -47,7 +49,15 @@ class Detection(BaseModel):
         return [self.q] if isinstance(self.q, str) else self.q
 
 
-class LibreTranslation(Detection):
+class Translation(Detection):
+    """The parameters that both protocols of translation have."""
+
+    split_sentences: Annotated[
+        Literal["auto", "off"], BeforeValidator(lambda sent: _DEEPL_SPLITTING.get(str(sent), sent))
+    ] = "auto"
+
+
+class LibreTranslation(Translation):
     """The parameters of LibreTranslate's `/translate`."""
 
     source: str = "auto"
@@ -56,7 +66,7 @@ class LibreTranslation(Detection):
     alternatives: int = Field(0, ge=0)
 
 
-class DeepLTranslation(Detection):
+class DeepLTranslation(Translation):
     """The parameters of DeepL's `/v2/translate`."""
 
     q: str | list[str] = Field(alias="text")

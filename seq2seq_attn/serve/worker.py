@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from seq2seq_attn.model.variants import import_variants
@@ -32,6 +33,8 @@ class Answer(NamedTuple):
 
     texts: list[str]
     """the translations, best first"""
+    warnings: tuple[str, ...] = ()
+    """what may be wrong with the best translation"""
 
 
 log = logging.getLogger(__name__)
@@ -59,17 +62,20 @@ def load_runs(
     return served
 
 
-def translate_batch(pair: Pair, num_results: int, texts: Sequence[str]) -> list[Answer | None]:
+def translate_batch(
+    pair: Pair, num_results: int, split_sentences: str, texts: Sequence[str]
+) -> list[Answer | None]:
     """Return the answers to the lines of a batch. If the batch fails, each line is translated
     alone, so that a line does not harm other clients. The answer to a line that fails is None."""
     try:
         translated = TRANSLATORS[pair].translate_lines(
-            texts, keep_attention=False, n_best=num_results
+            texts, keep_attention=False, split_sentences=split_sentences, n_best=num_results
         )
         return [_answer(translations) for translations in translated]
     except Exception as error:
         if len(texts) > 1:
-            return [translate_batch(pair, num_results, [text])[0] for text in texts]
+            options = pair, num_results, split_sentences
+            return [translate_batch(*options, [text])[0] for text in texts]
         # Only the type is logged, because the message may contain text of the client.
         log.error("a line was not translated: %s", type(error).__name__)
         return [None]
@@ -80,7 +86,8 @@ def _answer(translations: Sequence[Any]) -> Answer | None:
     model's probabilities are not numbers."""
     if not math.isfinite(translations[0].log_prob):
         return None
-    return Answer(list(dict.fromkeys(translation.text for translation in translations)))
+    texts = list(dict.fromkeys(translation.text for translation in translations))
+    return Answer(texts, translations[0].warnings)
 
 
 def join_answers(parts: Sequence[Answer]) -> Answer:
@@ -90,7 +97,7 @@ def join_answers(parts: Sequence[Answer]) -> Answer:
     for number in range(max(len(part.texts) for part in parts)):
         chosen = [part.texts[number if number < len(part.texts) else 0] for part in parts]
         texts.append("".join(chosen))
-    return Answer(texts)
+    return Answer(texts, tuple(chain.from_iterable(part.warnings for part in parts)))
 
 
 def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:

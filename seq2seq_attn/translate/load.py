@@ -55,7 +55,13 @@ def load(
         choose_threads(num_bytes // 4, began)  # a parameter is a float32 of 4 bytes
     first = runs[0]
     translator = Translator(
-        model, first, first.config, device=on_device, precision=precision, load_run=load
+        model,
+        first,
+        first.config,
+        device=on_device,
+        precision=precision,
+        load_run=load,
+        line_facts=first.line_facts,
     )
     translator.infos = [info for _, info in loaded]
     return translator

@@ -1,8 +1,8 @@
 """Split lines into segments for a model, batch the segments, and join their translations.
 
 Lines are read in chunks, so that files of any size fit in memory. A segment is the text that the
-model translates at once: a line, or a piece of a long line. A line may have several sources
-(`data.sources`), separated by tabs; each is a column of the line.
+model translates at once: a line, a sentence of a line, or a piece of a long sentence. A line may
+have several sources (`data.sources`), separated by tabs; each is a column of the line.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,8 +12,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.scripts import usual_script
+from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.several import join_columns
 from seq2seq_attn.text.tokenizers.source import Source
+from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 # Lines are sorted by length and batched within a chunk. A chunk ends at the first of these limits.
@@ -30,7 +34,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Segment(NamedTuple):
-    """A line, or a piece of a long line, that is translated at once."""
+    """A line, a sentence or a piece of a sentence that is translated at once."""
 
     line: str
     """the whole line that the segment belongs to"""
@@ -40,6 +44,8 @@ class Segment(NamedTuple):
     """ids of the source tokens"""
     target: Sequence[str]
     """target tokens that the translation begins with; all target tokens in forced decoding"""
+    separator: str = ""
+    """text between the translation of the previous segment and this one, which begins with it"""
 
 
 def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
@@ -81,6 +87,54 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
             num_characters = 0
     if chunk:
         yield chunk
+
+
+def split_lines(
+    lines: Sequence[str],
+    source: Source,
+    vocab: Vocab,
+    max_length: int | None,
+    target_language: str,
+    *,
+    into_sentences: bool,
+) -> list[list[Segment]]:
+    """Return the segments of each line. A blank line has none.
+
+    Args:
+        source: tokenizes the lines.
+        vocab: the source vocabulary.
+        max_length: maximum number of source tokens per segment; None if there is no limit.
+        target_language: decides how the translations of segments are separated.
+        into_sentences: whether each sentence of a line becomes a segment.
+    """
+    sentences_by_line = [split_sentences(line) if into_sentences else [line] for line in lines]
+    tokenized = iter(source.tokenize_many(list(chain.from_iterable(sentences_by_line))))
+    within_sentence = " " if separates_words(target_language) else ""
+    segments_by_line = []
+    for line, sentences in zip(lines, sentences_by_line, strict=True):
+        segments: list[Segment] = []
+        separator = ""
+        for sentence in sentences:
+            tokens = next(tokenized)
+            if not tokens:
+                continue
+            for piece in source.segments(tokens, max_length or len(tokens)):
+                segments.append(Segment(line, piece, vocab.ids_of(piece), [], separator))
+                separator = within_sentence
+            separator = separator_after(sentence, target_language)
+        segments_by_line.append(segments)
+    return segments_by_line
+
+
+def separator_after(sentence: str, target_language: str) -> str:
+    """Return the text between the translations of a sentence and of the next sentence of the line.
+
+    It is the white space after the source sentence, or a space if there is none. Chinese and
+    Japanese have no space between sentences.
+    """
+    if usual_script(target_language) == "CJK":
+        return ""
+    return sentence[len(sentence.rstrip()) :] or " "
 
 
 def map_in_batches(
@@ -138,7 +192,7 @@ def join_n_best(segments: Sequence[Sequence[Translation]], source: Source) -> li
 def join_translations(segments: Sequence[Translation], source: Source) -> Translation:
     """Join the translations of a line's segments into the translation of the line.
 
-    Texts are separated by spaces, and scores are added. The attention is block-diagonal, except
+    Each text begins with its separator, and scores are added. The attention is block-diagonal, except
     that all segments share one column for the end of each source.
     """
     if len(segments) == 1:
@@ -152,7 +206,7 @@ def join_translations(segments: Sequence[Translation], source: Source) -> Transl
         heaviest += [segment_positions[index] for index in segment.heaviest or []]
         unknown += [segment_positions[index] for index in segment.unknown]
     return Translation(
-        text=" ".join(segment.text for segment in segments if segment.text),
+        text="".join(segment.text for segment in segments).strip(),
         tokens=tokens,
         score=sum(segment.score for segment in segments),
         log_prob=sum(segment.log_prob for segment in segments),
@@ -163,6 +217,7 @@ def join_translations(segments: Sequence[Translation], source: Source) -> Transl
         is_cut=any(segment.is_cut for segment in segments),
         unknown=tuple(sorted(unknown)),
         missing=tuple(chain.from_iterable(segment.missing for segment in segments)),
+        warnings=tuple(chain.from_iterable(segment.warnings for segment in segments)),
     )
 
 

@@ -57,6 +57,8 @@ class Translation:
     """positions of the source tokens that are not in the run's vocabulary"""
     missing: tuple[str, ...] = ()
     """required terms of a glossary that the translation lacks"""
+    warnings: tuple[str, ...] = ()
+    """sentences that say why the translation may be wrong"""
 
     def links(self) -> list[tuple[int, int]]:
         """Return the hard alignment: a link from each target token to its heaviest source token.

@@ -7,10 +7,11 @@ The Python API, `translate`, `evaluate` and validation in training all use this 
 >>> translator.translate([sentence])[0].text  # doctest: +SKIP
 'The small dog that the woman sees is sleeping today.'
 
-A line with more tokens than the run's `data.max_length` is split into segments, if possible at
-sentence ends. Segments are translated separately, and their translations are joined by spaces, so
-lines of any length need no more memory than a batch. A line is never split if its target consists
-of source positions.
+If the lines of the training text are single sentences, a line is split into sentences. A line or
+sentence with more tokens than the run's `data.max_length` is split into pieces, if possible at
+sentence ends. These segments are translated separately, and their translations are joined as the
+target language writes them, so lines of any length need no more memory than a batch. A line is
+never split if its target consists of source positions.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import torch
 
 from seq2seq_attn.config import Config, SearchConfig
 from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -55,6 +57,7 @@ from seq2seq_attn.translate.segments import (
     empty_translation,
     join_n_best,
     map_in_batches,
+    split_lines,
 )
 from seq2seq_attn.translate.terms import Terms, check_method, prepare_terms, require_terms
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
@@ -67,6 +70,7 @@ class _Plan(NamedTuple):
     options: SearchConfig
     scorers: Sequence[Scorer]
     keep_attention: bool
+    splits_sentences: bool
     terms: Terms | None = None
 
 
@@ -82,6 +86,7 @@ class Translator:
         device: torch.device,
         precision: str = "auto",
         load_run: Callable[..., Translator] | None = None,
+        line_facts: LineFacts | None = None,
     ) -> None:
         """
         Args:
@@ -92,6 +97,8 @@ class Translator:
                 `data.max_length` are split.
             precision: arithmetic of matrix products, see `load`.
             load_run: the function `load`, for scorers that read another run.
+            line_facts: facts about the training text. Without them, lines are not split into
+                sentences, and translations have no warnings about their length.
         """
         self.model = model
         self.source_tokenizer: Source = text.source_tokenizer
@@ -111,6 +118,7 @@ class Translator:
         """the facts stored with each model that was loaded"""
         self.max_source_length = config.data.max_length
         """the maximum number of source tokens (without EOS) in a segment"""
+        self._line_facts = line_facts or LineFacts()
         self._scorer_runs: dict[str, Translator] = {}
         self._languages = config.data.source_name, config.data.target_language
 
@@ -140,6 +148,8 @@ class Translator:
                 `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`). An
                 option that is not given has the value that the run is configured with. `glossary`
                 names a file of source terms and target terms (`text/glossary.py`).
+                `split_sentences="off"` translates each line as a whole, even if the run was trained
+                on single sentences.
 
         Raises:
             UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without
@@ -183,6 +193,7 @@ class Translator:
         *,
         keep_attention: bool = True,
         glossary: str | Path | Glossary = (),
+        split_sentences: str = "auto",
         **options: Any,
     ) -> Iterator[list[Translation]]:
         """Yield the translations of each line, as `translate_n_best`, in bounded memory.
@@ -200,6 +211,8 @@ class Translator:
                 "unk='copy': this model has no attention weight for each source token to copy by; "
                 "use 'keep' or 'forbid'"
             )
+        if split_sentences not in ("auto", "off"):
+            raise UsageError(f"split_sentences={split_sentences!r}: expected 'auto' or 'off'")
         scorers = []
         for name, scorer_options in values.scorers.items():
             scorers.append(build_variant(SCORER, name, scorer_options, load_steps=self._load_steps))
@@ -209,7 +222,14 @@ class Translator:
             entries = glossary if isinstance(glossary, tuple) else read_glossary(glossary)
             sides = self.source_tokenizer, self.target_tokenizer, self.target_vocab
             terms = prepare_terms(entries, self._languages, *sides)
-        plan = _Plan(search, values, scorers, keep_attention and self.has_attention, terms)
+        plan = _Plan(
+            search,
+            values,
+            scorers,
+            keep_attention=keep_attention and self.has_attention,
+            splits_sentences=split_sentences == "auto" and self._line_facts.one_sentence,
+            terms=terms,
+        )
         translated = (
             self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=values.n_best)
         )
@@ -221,14 +241,21 @@ class Translator:
         The lines are split into segments, and segments of similar length are translated together.
         """
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
+        # Target tokens that are source positions count from the start of the line.
+        is_whole = self.target_tokenizer.has_positions
+        segments_by_line = split_lines(
+            lines,
+            self.source_tokenizer,
+            self.source_vocab,
+            None if is_whole else self.max_source_length,
+            self._languages[1],
+            into_sentences=plan.splits_sentences,
+        )
         segments: list[Segment] = []
-        counts: list[int] = []
-        for line, tokens in zip(lines, self.source_tokenizer.tokenize_many(lines), strict=True):
-            line_segments = self._split(line, tokens)
+        for line_segments in segments_by_line:
             if line_segments:
                 line_segments[0] = line_segments[0]._replace(target=prefix)
             segments += line_segments
-            counts.append(len(line_segments))
 
         all_translations = self._translate_segments(segments, plan)
         if plan.terms is not None:
@@ -244,9 +271,9 @@ class Translator:
         translated = iter(all_translations)
 
         results = []
-        for count in counts:
-            if count:
-                by_segment = list(islice(translated, count))
+        for line_segments in segments_by_line:
+            if line_segments:
+                by_segment = list(islice(translated, len(line_segments)))
                 results.append(join_n_best(by_segment, self.source_tokenizer))
             else:
                 results.append([empty_translation(plan.keep_attention)])
@@ -260,19 +287,6 @@ class Translator:
         lengths = [len(segment.source) for segment in segments]
         batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
         return map_in_batches(translate, segments, lengths, batch_size)
-
-    def _split(self, line: str, tokens: Sequence[str]) -> list[Segment]:
-        """Return the segments of a line. A blank line has none.
-
-        If target tokens are source positions, the line stays whole, because the positions count
-        from the start of the line.
-        """
-        if not tokens:
-            return []
-        is_whole = self.target_tokenizer.has_positions
-        max_length = len(tokens) if is_whole else self.max_source_length
-        segments = self.source_tokenizer.segments(tokens, max_length)
-        return [Segment(line, source, self.source_vocab.ids_of(source), []) for source in segments]
 
     def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
         """Return the translations of each segment of a batch, best first."""
@@ -324,8 +338,10 @@ class Translator:
                         tokens[position] = heaviest_token(spelled, weights_TS[position])
         # Tokens of the prefix stay as given, even if the vocabulary lacks them.
         tokens[: len(segment.target)] = segment.target
+        text = self.target_tokenizer.detokenize(tokens)
+        warnings = self._line_facts.warnings(len(segment.source), len(tokens))
         return Translation(
-            text=self.target_tokenizer.detokenize(tokens),
+            text=text and segment.separator + text,
             tokens=tokens,
             score=hypothesis.score,
             log_prob=hypothesis.log_prob,
@@ -335,6 +351,7 @@ class Translator:
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
             unknown=self.find_unknown(segment),
+            warnings=warnings,
         )
 
     def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as main
 from seq2seq_attn.api.translate import Warnings
+from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.translate import terms
 from tests.toy_requests import translate
-from tests.toy_run import SOURCE
+from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 
 @pytest.fixture
@@ -78,6 +80,28 @@ def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
     assert f"{sum(is_cut)} of 5" in message
     assert message.endswith("--max-length-ratio")
     assert [line["is_cut"] for line in map(json.loads, read_lines(tmp_path / "out"))] == is_cut
+
+
+def test_lines_that_may_lack_text_are_named(tmp_path, caplog):
+    facts = LineFacts(one_sentence=True, ratio=20.0)  # so that each translation is too short
+    run = make_toy_run(tmp_path / "run", toy_config(tokenizer="spacy"), facts=facts)
+    (tmp_path / "in").write_text("\n".join([SOURCE[0], "", *SOURCE * 3]))
+    options = {"run": run.path, "input": tmp_path / "in", "format": "json"}
+    translate(output=tmp_path / "out", max_length_ratio=9, **options)
+    [message] = caplog.messages
+    assert message.startswith(f"{tmp_path / 'in'}: 16 of 17 lines")
+    assert message.endswith("line 1, 3, 4, 5, 6, 7, 8, 9, 10, 11")
+    warnings = [line["warnings"] for line in map(json.loads, read_lines(tmp_path / "out"))]
+    assert [len(each) for each in warnings] == [1, 0, *[1] * 15]
+
+
+@pytest.mark.parametrize("option", ["auto", "off"])
+def test_sentences_are_split_as_the_option_says(tmp_path, option, capfd):
+    run = make_toy_run(tmp_path / "run", facts=LineFacts(one_sentence=True))
+    line = "Ein Hund. Eine Frau."
+    assert main(["translate", "--run", str(run.path), "--split-sentences", option, line]) == 0
+    [expected] = load(run.path, "cpu").translate([line], split_sentences=option)
+    assert capfd.readouterr().out == f"{expected.text}\n"
 
 
 def test_lines_that_lack_a_term_of_the_glossary_are_counted(run, tmp_path, caplog, monkeypatch):

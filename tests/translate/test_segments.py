@@ -57,9 +57,8 @@ def test_segments_of_several_sources_are_joined_source_by_source():
     first = make_part("t0 t1", "a \t x", [0, 3])
     second = make_part("t2", "b \t y", [2, 1])
     parts = [first, replace(second, unknown=(0,))]
-    joined = join_translations(
-        parts, SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
-    )
+    source = SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
+    joined = join_translations(parts, source)
     assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
     assert joined.attention.argmax(axis=1).tolist() == [0, 5, 4, 2]
     np.testing.assert_array_equal(joined.attention.sum(axis=1), 1.0)
