@@ -30,6 +30,7 @@ STREAM = "-"
 _STDIN = Path("/dev/stdin")
 _STDOUT = Path("/dev/stdout")
 _READ_BYTES = 1 << 16
+_TOO_LONG = "%s, line %d: longer than 16 MiB, so its translation is empty; give a sentence per line"
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     answered line by line. Lines have no byte-order mark and no carriage return at their end. At the
     end, a warning counts the lines that were not UTF-8 or held a NUL character.
 
-    Raises UserError if the stream cannot be read or a line has more than 16 MiB.
+    A line of more than 16 MiB is empty, with a warning. Raises UserError if the stream cannot be
+    read.
     """
     num_lines = 0
     num_invalid = 0
@@ -68,6 +70,7 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
     the stream is removed."""
     mark = BOM_UTF8
     num_lines = 0
+    is_too_long = False
     unfinished: list[bytes] = []
     while data := _read(stream, name):
         first, *rest = data.split(b"\n")
@@ -75,16 +78,18 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
         if rest:
             lines = [b"".join(unfinished), *rest]
             unfinished = [lines.pop()]
-            lines[0] = lines[0].removeprefix(mark)
+            lines[0] = b"" if is_too_long else lines[0].removeprefix(mark)
+            is_too_long = False
             mark = b""
             num_lines += len(lines)
             yield lines
         elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
-            raise UserError(
-                f"{name}, line {num_lines + 1}: longer than 16 MiB; give a sentence per line"
-            )
-    last = b"".join(unfinished).removeprefix(mark)
-    if last:
+            if not is_too_long:
+                log.warning(_TOO_LONG, name, num_lines + 1)
+            is_too_long = True
+            unfinished = []
+    last = b"" if is_too_long else b"".join(unfinished).removeprefix(mark)
+    if last or is_too_long:
         yield [last]
 
 

@@ -33,7 +33,7 @@ from seq2seq_attn.serve.requests import (
     read_values,
 )
 from seq2seq_attn.serve.worker import Answer, Served
-from seq2seq_attn.text.languages import short_code
+from seq2seq_attn.text.languages import english_name, short_code
 
 UNLIMITED = 10**12
 """the limit of characters that DeepL reports for contracts without a limit"""
@@ -192,17 +192,18 @@ class App:
         targets = defaultdict(list)
         for source, target in self._served.batch_sizes:
             targets[source].append(target)
-        names = self._served.names
-        return JSONResponse(
-            [{"code": code, "name": names[code], "targets": targets[code]} for code in targets]
-        )
+        languages = []
+        for code in targets:
+            name = english_name(code).title()
+            languages.append({"code": code, "name": name, "targets": targets[code]})
+        return JSONResponse(languages)
 
     async def languages_deepl(self, request: Request) -> Response:
         """Return the source languages, or the target languages for `type=target`, as DeepL."""
         side = 1 if (await read_values(request)).get("type") == "target" else 0
         languages = []
         for code in dict.fromkeys(pair[side] for pair in self._served.batch_sizes):
-            name = self._served.names[code]
+            name = english_name(code).title()
             languages.append({"language": code.upper(), "name": name, "supports_formality": False})
         return JSONResponse(languages)
 

@@ -6,7 +6,7 @@ import resource
 import time
 from typing import ClassVar
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 BACKLOG = 128
 """maximum number of connections that wait to be accepted"""
@@ -15,6 +15,8 @@ REQUEST_TIMEOUT_S = 10
 MAX_CONNECTIONS = min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 """maximum number of open connections. The other half of the file descriptors is for those that are
 accepted before a surplus is closed."""
+LINGER_S = 2
+"""number of seconds for which a body is read after its answer"""
 _LOG_INTERVAL_S = 60
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,15 @@ class Connection(H11Protocol):
                 log.warning("%d connections are open; others are closed", MAX_CONNECTIONS)
             return
         self.loop.call_later(REQUEST_TIMEOUT_S, self._expire)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.more_body:  # a refused body is read on for a while, or clients see no answer
+            self.loop.call_later(LINGER_S, self._end_body, self.cycle)
+
+    def _end_body(self, cycle: RequestResponseCycle) -> None:
+        if self.cycle is cycle:  # no new request
+            self.transport.abort()
 
     def _expire(self) -> None:
         if self.cycle is None:  # no request

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
-from seq2seq_attn.text.languages import english_name
 
 Pair = tuple[str, str]
 """source and target language"""
@@ -24,8 +23,6 @@ class Served(NamedTuple):
     """the maximum number of lines per batch"""
     max_results: dict[Pair, int]
     """the maximum number of translations per line"""
-    names: dict[str, str]
-    """the English name of each language code"""
 
 
 class Answer(NamedTuple):
@@ -53,12 +50,11 @@ def load_runs(
     memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
     with memory.paused_collector():
         TRANSLATORS.update({pair: load(run, **options) for pair, run in runs.items()})
-    served = Served({}, {}, {})
+    served = Served({}, {})
     for pair in runs:
         search = TRANSLATORS[pair].search
         served.batch_sizes[pair] = search.batch_size
         served.max_results[pair] = search.beam_size if search.method == "beam" else 1
-        served.names.update({code: english_name(code).title() for code in pair})
     return served
 
 
@@ -79,6 +75,8 @@ def translate_batch(
         # Only the type is logged, because the message may contain text of the client.
         log.error("a line was not translated: %s", type(error).__name__)
         return [None]
+    finally:
+        TRANSLATORS[pair].source_tokenizer.forget()
 
 
 def _answer(translations: Sequence[Any]) -> Answer | None:
@@ -142,4 +140,5 @@ def _explain_by_vocabulary(pair: Pair, words: Sequence[str]) -> tuple[float, flo
         total += cost
         if cost < len(word) * math.log(30):
             num_known += len(word)
+    TRANSLATORS[pair].source_tokenizer.forget()
     return total, num_known / max(1, sum(map(len, words)))

@@ -12,6 +12,7 @@ from seq2seq_attn.serve import App, make_server
 from seq2seq_attn.serve.page import Page
 from seq2seq_attn.serve.requests import Access
 from seq2seq_attn.serve.worker import Served
+from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.translate.translation import Translation
 
 MAX_CHARACTERS = 500
@@ -74,12 +75,7 @@ def make_app(served, page=None, **access):
 
 def served(*pairs, batch_size=16, max_results=1):
     """What a process would have loaded for these language pairs."""
-    codes = [code for pair in pairs for code in pair]
-    return Served(
-        dict.fromkeys(pairs, batch_size),
-        dict.fromkeys(pairs, max_results),
-        dict(zip(codes, codes, strict=True)),
-    )
+    return Served(dict.fromkeys(pairs, batch_size), dict.fromkeys(pairs, max_results))
 
 
 def expected(run, *texts):
@@ -93,6 +89,7 @@ class SlowTranslator:
         self.release = threading.Semaphore(0)
         self.batches = []
         self.log_prob = 0.0
+        self.source_tokenizer = SpaceTokenizer()
 
     def translate_lines(self, texts, *, keep_attention, n_best, split_sentences):
         if any("!" in text for text in texts):

@@ -9,6 +9,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from seq2seq_attn import load
+from seq2seq_attn.serve import worker
 from tests.serve.serving import TEXT, expected, make_app, served, serving
 from tests.toy_run import SOURCE, TARGET
 
@@ -143,3 +144,13 @@ def test_a_language_is_detected_as_far_as_the_vocabulary_knows_the_text(client, 
     detected = json.loads(answer)["detectedLanguage"]
     assert detected["language"] == "de"
     assert low <= detected["confidence"] <= high
+
+
+def test_no_word_of_a_client_stays_in_memory(client, runs):
+    words = " ".join(f"geheim{number}" for number in range(40))
+    lines = "\n".join(f"geheim{number}" for number in range(40))
+    client.ask("POST", "/translate", {"q": words, "target": "en"})  # detects the language
+    client.translate(q=lines)
+    tokenizer = worker.TRANSLATORS["de", "en"].source_tokenizer
+    assert tokenizer._known == {}
+    assert not any("geheim" in text for text in tokenizer._nlp.vocab.strings)

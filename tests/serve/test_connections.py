@@ -45,3 +45,20 @@ def test_a_connection_without_a_request_is_closed(monkeypatch):
         with socket.create_connection(("127.0.0.1", client.port)) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost:")
             assert connection.recv(1) == b""
+
+
+HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_a_body_without_an_end_is_read_for_a_while_only(monkeypatch):
+    monkeypatch.setattr(connections, "LINGER_S", 0.1)
+    with serving(make_app(served())) as client:
+        with socket.create_connection(("127.0.0.1", client.port)) as connection:
+            connection.sendall(HEAD)
+            with pytest.raises(ConnectionError):
+                send_for_ever(connection)
+
+
+def send_for_ever(connection):
+    while True:
+        connection.sendall(b"10000\r\n" + b"a" * 65_536 + b"\r\n")

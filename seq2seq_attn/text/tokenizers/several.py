@@ -137,6 +137,9 @@ class SentenceSource(Source):
         self.model = text.model
         self.vector_sizes = text.vector_sizes
 
+    def forget(self) -> None:
+        self.text.forget()
+
     def tokenize(self, text: str) -> list[str]:
         return mark_sentences(self.text.tokenize(text))
 

@@ -65,6 +65,10 @@ class Source(ABC):
         line."""
         return [self.tokenize(text) for text in texts]
 
+    def forget(self) -> None:
+        """Remove all text from memory that makes later calls faster."""
+        return
+
     def columns(self, tokens: Sequence[str]) -> Sequence[Sequence[str]]:
         """Return the tokens of each column of a line."""
         return [tokens]

@@ -117,9 +117,12 @@ class SpacyTokenizer(Tokenizer):
             else:
                 tokenized.append(list(chain.from_iterable(map(known.__getitem__, spans))))
         if sum(map(len, known)) > _MAX_CHARACTERS:
-            known.clear()
-            self._known_starts.clear()
+            self.forget()
         return tokenized
+
+    def forget(self) -> None:
+        self._known.clear()
+        self._known_starts.clear()
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return one_line(detokenize(tokens, self.language))
