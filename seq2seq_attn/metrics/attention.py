@@ -11,9 +11,10 @@ in the texts, which also works for models without attention.
 
 Alignment error rate compares links read from attention with gold links. A link is a pair (source
 position, target position), as in the Pharaoh format `0-0 1-2`. `attention_links` reads the links
-everywhere: for `evaluate`, for `score --links`, and for the file of `--alignment`. Koehn and Knowles 2017, "Six
-challenges for neural machine translation", section 3.5, found models whose attention is off by one
-target position. Therefore attention is also compared after a shift by a target position.
+everywhere: for `evaluate`, for `score --links`, and for the file of `--alignment`. Koehn and
+Knowles 2017, "Six challenges for neural machine translation", section 3.5, found models whose
+attention is off by one target position. Therefore attention is also compared after a shift by a
+target position.
 
 Shapes: N sentence pairs, T target positions, S source positions. Row t of `weights_TS` holds the
 attention of target position t.

@@ -95,6 +95,7 @@ def html_report(
         "kind": "evaluation",
         "report": report.data,
         "titles": {name: metric.title for name, metric in METRICS.items()},
+        "about": {name: metric.about for name, metric in METRICS.items()},
         "unit": report.sets[0].unit,
         "legend": report.legend,
         "map_note": MAP_NOTE,

@@ -268,7 +268,8 @@ class Report:
     def _signatures(self) -> list[str]:
         lines = []
         for name, signature in self.sets[0].signatures.items():
-            lines.append(f"{METRICS[name].title}: {signature}")
+            metric = METRICS[name]
+            lines.append(f"{metric.title} ({metric.about}): {signature}")
         return lines
 
 

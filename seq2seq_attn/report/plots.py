@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.metrics.table import METRICS
-from seq2seq_attn.report.tables import THIN_MARK
+from seq2seq_attn.report.tables import THIN_MARK, THIN_NOTE
 from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool = False) -> None:
     """Draw scores by length and save the plot.
 
-    Each arm has a line with its 95 % bootstrap band. The number of sentence pairs stands under each
-    bucket. If an arm has several seeds, the line is the mean over seeds, and bars show the lowest
-    and the highest seed. The band covers only the choice of sentences.
+    Each arm has a line with its 95 % bootstrap band. Points of few sentence pairs are hollow. The
+    number of sentence pairs stands under each bucket. If an arm has several seeds, the line is the
+    mean over seeds, and bars show the lowest and the highest seed. The band covers only the choice
+    of sentences.
 
     Args:
         as_share: Draw the share of the first arm's mean score that each other arm keeps, with the
@@ -65,7 +66,9 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
         labels.append(f"{row.bucket.label}\nn={len(row.bucket):,}{mark}")
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # The margins keep labels off the edges.
-    axes.set_xlabel(f"length in {scores.unit}")
+    axes.set_xlabel(f"length in {scores.unit}; n of {scores.num_pairs:,} sentence pairs")
+    if scores.has_thin_bucket:
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{THIN_NOTE} (hollow)")
     axes.grid(axis="y", color="0.88")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -109,5 +112,15 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share:
         linewidth=1.8,
         label=scores.arms[arm].name,
     )
+    thin = [position for position, x in enumerate(xs) if scores.buckets[x].bucket.is_thin]
+    if thin:
+        axes.scatter(
+            [xs[position] for position in thin],
+            [intervals[position].value for position in thin],
+            marker=_MARKERS[style],
+            facecolor="white",
+            edgecolor=color,
+            zorder=3,
+        )
     if lowest != highest:
         axes.vlines(xs, lowest, highest, color=color, linewidth=1.2)

@@ -117,7 +117,7 @@ def length_table(scores: SetScores, metric: str) -> Table:
     A row has the number of sentence pairs, and the score and interval of each arm. With two arms it
     also has the difference, p and the share of the first arm's score that the second arm keeps.
     """
-    header = [scores.unit, "n", *_headers(scores)]
+    header = [scores.unit, f"n of {scores.num_pairs:,}", *_headers(scores)]
     is_pair = len(scores.arms) == 2
     if is_pair:
         header.append("kept")

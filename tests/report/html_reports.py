@@ -11,7 +11,7 @@ from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
-from seq2seq_attn.metrics.attention import AttentionStatistics
+from seq2seq_attn.metrics.attention import AttentionStatistics, GoldPair
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run.history import Validation
@@ -59,7 +59,8 @@ def made_up_analysis(num_pairs: int, *, has_attention: bool) -> AttentionStatist
     if not has_attention:
         return AttentionStatistics(overlap_N4, np.zeros((num_pairs, 5)))
     counts_N5 = np.arange(5.0 * num_pairs).reshape(-1, 5) % 9 + 1
-    pair = (np.eye(3)[[0, 1, 1]], [(0, 0), (1, 1), (2, 2)])
+    links = [(0, 0), (1, 1), (2, 2)]
+    pair = GoldPair(np.eye(3)[[0, 1, 1]], links, links)
     return AttentionStatistics(overlap_N4, counts_N5, [pair] * num_pairs)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seq2seq_attn.evaluation.translations import LineCounts
+from seq2seq_attn.metrics.table import METRICS
 from tests.report.conftest import report_of, score_systems
 
 HOSTILE = "<script>alert(1)</script>|a](javascript:b) `c`\nd"
@@ -43,3 +44,10 @@ def test_names_are_no_markup_in_markdown():
         if line.startswith("| :--"):
             assert header.replace("\\|", "").count("|") == line.count("|")
         header = line
+
+
+def test_every_measure_is_explained(two_systems):
+    report = report_of(two_systems)
+    for name in two_systems.signatures:
+        assert METRICS[name].about in report.text
+        assert METRICS[name].about in report.markdown()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.metrics.attention import AttentionStatistics
+from seq2seq_attn.metrics.attention import AttentionStatistics, GoldPair
 from seq2seq_attn.report.tables import (
     Table,
     attention_table,
@@ -29,7 +29,7 @@ def test_columns_are_aligned():
 
 def test_one_run_has_no_comparison(one_system):
     assert score_table(one_system).header == ["measure", "additive"]
-    assert length_table(one_system, "bleu").header == ["reference tokens", "n", "additive"]
+    assert length_table(one_system, "bleu").header == ["reference tokens", "n of 150", "additive"]
 
 
 def test_a_single_bucket_is_the_whole_set():
@@ -41,7 +41,7 @@ def test_a_single_bucket_is_the_whole_set():
 def test_two_runs_side_by_side(two_systems):
     table = length_table(two_systems, "bleu")
     columns = ["additive", "none", "difference", "p", "kept"]
-    assert table.header == ["reference tokens", "n", *columns]
+    assert table.header == ["reference tokens", "n of 150", *columns]
     assert [row[0] for row in table.rows] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
     for row in table.rows:
         assert (row[-2] == "-") == row[0].endswith("*")  # thin: no p-value
@@ -55,7 +55,7 @@ def test_two_runs_side_by_side(two_systems):
 
 def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
     header = length_table(three_systems, "bleu").header
-    assert header == ["reference tokens", "n", "additive", "none", "initial"]
+    assert header == ["reference tokens", "n of 150", "additive", "none", "initial"]
     table = comparison_table(three_systems, "bleu")
     assert len(table.header) == len(table.rows[0]) == 3
     difference = three_systems.whole.scores["bleu"][2].bootstrap.difference
@@ -86,7 +86,8 @@ def test_arms_show_their_deviation(grouped):
 def make_statistics(seed: int) -> AttentionStatistics:
     draw = np.random.default_rng(seed)
     overlap_N4 = draw.integers(1, 9, size=(150, 4))
-    gold = [(draw.dirichlet([0.3] * 4, size=3), [(0, 0), (2, 1), (3, 2)]) for _ in range(150)]
+    links = [(0, 0), (2, 1), (3, 2)]
+    gold = [GoldPair(draw.dirichlet([0.3] * 4, size=3), links, links) for _ in range(150)]
     return AttentionStatistics(overlap_N4, draw.random((150, 5)) + 1, gold)
 
 
@@ -142,7 +143,7 @@ def test_an_arm_shows_the_mean_of_its_seeds(analyzed):
 
 
 def test_attention_for_json(analyzed):
-    unlinked = replace(ANALYZED[0], gold=[(np.eye(2), ())])
+    unlinked = replace(ANALYZED[0], gold=[GoldPair(np.eye(2), (), ())])
     assert unlinked.score().to_dict()["gold"][1]["mass"] is None  # JSON has no NaN
     values = json.loads(json.dumps(analyzed.to_dict()))["attention"]
     assert [run["run"] for run in values["buckets"][0]["runs"]] == analyzed.runs

@@ -74,7 +74,7 @@ const drawLine = ({ run, name, points }, buckets, x, y) =>
       const seeds = isSpread ? `, seeds ${fixed(p.least, digits)} to ${fixed(p.most, digits)}` : '';
       const text = `${name}, ${shortLabel(buckets[p.index])}: ${fixed(p.value, digits)} [${fixed(p.low, digits)}, ${fixed(p.high, digits)}]${seeds}`;
       const bar = isSpread ? svg('line', { class: `seeds run-${run % 6}`, x1: x(p.index), x2: x(p.index), y1: y(p.least), y2: y(p.most) }) : '';
-      return svg('g', {}, svg('title', {}, text), bar, marker(run, x(p.index), y(p.value)));
+      return svg('g', {}, svg('title', {}, text), bar, svg('g', { class: buckets[p.index].is_thin ? 'hollow' : '' }, marker(run, x(p.index), y(p.value))));
     }),
   ]);
 

@@ -77,6 +77,9 @@ function significanceTable(view) {
   return tableOf(`Against ${view.names[0]}`, header, rows, { id: `${view.prefix}significance-table` });
 }
 
+const measureNotes = () => el('p', { class: 'note' },
+  shownSet().measures.map(({ name }) => [el('strong', {}, data.titles[name]), `: ${data.about[name]}. `]));
+
 // What to know of the test set and of the translations before scores are trusted.
 const setNotes = () => (shownSet().warnings || []).map((warning) => el('p', { class: 'note' }, `${shownSet().name}: ${warning}.`));
 const translationNotes = () =>
@@ -90,10 +93,8 @@ const armNote = () => el('p', { class: 'note' }, 'An arm is its runs together: t
 // Each run of the arms, folded away.
 const perRun = (...content) => el('details', {}, el('summary', {}, `Each of the ${data.runs.length} runs by itself`), content);
 
-// What p takes into account: seeds, where an arm has several; the number of comparisons, where there are several.
-const coverage = ({ kind, names }) =>
-  (kind === 'Arm' ? 'it covers seeds and sentences; ' : 'it covers the choice of sentences, not the seeds; ') +
-  (names.length > 2 ? `it has Holm's correction for ${names.length - 1} comparisons; ` : '');
+const coverage = ({ kind, names }) => `it covers ${kind === 'Arm' ? 'seeds and sentences' : 'the choice of sentences, not the seeds'}` +
+  `${names.length > 2 ? `, with Holm's correction for ${names.length - 1} comparisons` : ''}; `;
 
 function comparison(view) {
   if (view.names.length < 2) return [];
@@ -110,8 +111,8 @@ function scoreContent() {
   const [view, runs] = [byArm(), byRun()];
   const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
   const top = [headline(view), count, setNotes(), translationNotes()];
-  if (!isGrouped()) return [...top, scoreTable(view), comparison(view)];
-  return [...top, seedsTable(view), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
+  if (!isGrouped()) return [...top, scoreTable(view), measureNotes(), comparison(view)];
+  return [...top, seedsTable(view), measureNotes(), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
 }
 
 function lengthMeasures() {
@@ -135,7 +136,7 @@ const keptPoint = (scores, i) => scores[i].retention && { ...scores[i].retention
 
 function chartByLength(title, series, rule) {
   const label = `${title}${rule ? ', by length' : ''}; the numbers are in the table below`;
-  return chartFigure(title, { buckets: shownSet().buckets, series, unit: `length in ${data.unit}; n sentence pairs`, label, rule });
+  return chartFigure(title, { buckets: shownSet().buckets, series, unit: `length in ${data.unit}; n of ${integer(shownSet().num_pairs)} sentence pairs`, label, rule });
 }
 
 function lengthCharts(view) {
@@ -157,7 +158,7 @@ function lengthTable(view) {
       view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one) : ''])));
   const header = columnLabels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
   const title = `${data.titles[chosen.measure]} by length${view.prefix && ', means over seeds'}`;
-  return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: `${view.prefix}length-table` });
+  return tableOf(title, [`Length in ${data.unit}`, `n of ${integer(shownSet().num_pairs)}`, ...header.flat()], rows, { id: `${view.prefix}length-table` });
 }
 
 function lengthContent() {
@@ -177,7 +178,7 @@ function lengthContent() {
     el('div', { class: 'plots' }, lengthCharts(view)),
     lengthTable(view),
     isGrouped() ? [armNote(), perRun(lengthTable(byRun()))] : '',
-    isThin ? el('p', { class: 'note' }, '* fewer than 50 sentence pairs: mostly noise') : '',
+    isThin ? el('p', { class: 'note' }, '* and hollow points: fewer than 50 sentence pairs, mostly noise') : '',
   ];
 }
 

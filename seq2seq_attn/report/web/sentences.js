@@ -164,7 +164,7 @@ function filterBy(change) {
 }
 
 function renderBuckets() {
-  const options = shownSet().buckets.map((bucket, i) => el('option', { value: String(i) }, `${bucket.label} ${data.unit}`));
+  const options = shownSet().buckets.map((bucket, i) => el('option', { value: String(i) }, `${bucket.label} ${data.unit}: ${integer(bucket.num_pairs)} of ${integer(shownSet().num_pairs)} sentences`));
   list.bucket = '';
   element('filter-bucket').replaceChildren(el('option', { value: '' }, 'any length'), ...options);
 }
@@ -186,7 +186,7 @@ function sentenceContent() {
       el('p', { id: 'sentence-count', class: 'quiet', role: 'status' })),
     without.map((run) => el('p', { class: 'note' }, 'No attention maps of ', words(data.runs[run].name), `: ${data.runs[run].no_map}.`)),
     floorNote() ? el('p', { class: 'note' }, floorNote()) : '',
-    marksLegend(),
+    marksLegend('marks-legend'),
     el('table', { class: 'sentences', role: 'table' },
       el('caption', { class: 'hidden' }, 'Sentences: buttons in the header sort'),
       el('thead', { role: 'rowgroup' }, el('tr', { id: 'sentence-head', role: 'row' })),

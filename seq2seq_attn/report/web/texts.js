@@ -67,8 +67,8 @@ const pointAtWords = (box, run) => (cell) => {
     .forEach((node) => node.classList.add('pointed'));
 };
 
-const marksLegend = () =>
-  el('p', { class: 'note', id: 'marks-legend' },
+const marksLegend = (id) =>
+  el('p', { class: 'note', id },
     el('ins', { class: 'excess' }, 'Underlined'), ' in a translation: words that the reference lacks, or has in another order. ',
     el('del', { class: 'missing' }, 'Struck out'), ` in the reference: words that ${data.runs.length > 1 ? 'every' : 'the'} translation lacks or has in another order`,
     data.runs.length > 1 ? ['; ', el('del', { class: 'missing some' }, 'dotted'), ': words that some translations lack or have in another order. '] : '. ',

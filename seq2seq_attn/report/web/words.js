@@ -9,8 +9,7 @@ function commonLengths(left, right) {
   const lengths = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
   for (let i = left.length - 1; i >= 0; i--) {
     for (let j = right.length - 1; j >= 0; j--) {
-      const isSame = left[i].key === right[j].key;
-      lengths[i][j] = isSame ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+      lengths[i][j] = left[i].key === right[j].key ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
     }
   }
   return lengths;
@@ -20,8 +19,7 @@ function commonLengths(left, right) {
 // place is both. The tables count tokens of spaCy in any order instead.
 function unsharedWords(hypothesis, reference) {
   const [left, right] = [wordsIn(hypothesis), wordsIn(reference)];
-  const lengths = commonLengths(left, right);
-  const [excess, missing] = [[], []];
+  const [lengths, excess, missing] = [commonLengths(left, right), [], []];
   let [i, j] = [0, 0];
   while (i < left.length && j < right.length) {
     if (left[i].key === right[j].key) [i, j] = [i + 1, j + 1];

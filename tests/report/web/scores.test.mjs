@@ -29,7 +29,7 @@ function pageOf(measure, groups) {
   const bucket = { label: 'up to 8', lower: 0, upper: 9, num_pairs: 40, is_thin: true, measures: [measure] };
   const set = { name: 'test', num_pairs: 1000, measures: [measure], buckets: [bucket] };
   const names = measure.runs.map((one) => one.run);
-  return { report: { sets: [set], ...(groups ? { groups } : {}) }, runs: names.map((name) => ({ name })), titles: { bleu: 'BLEU' }, unit: 'tokens' };
+  return { report: { sets: [set], ...(groups ? { groups } : {}) }, runs: names.map((name) => ({ name })), titles: { bleu: 'BLEU' }, about: { bleu: 'shared words' }, unit: 'tokens' };
 }
 
 const NAMES = ['byArm', 'headline', 'scoreTable', 'seedsTable', 'significanceTable', 'lengthTable', 'lengthContent', 'scoreContent', 'chosen', 'scorePoint', 'keptPoint', 'el', 'attentionRows'];
@@ -41,7 +41,7 @@ test('one run has neither seeds nor a comparison', () => {
   const shown = page.el('div', {}, page.scoreContent(), page.lengthTable(page.byArm()));
   assert.doesNotMatch(shown.text, /±|seed|against|\bn = 1/i);
   assert.deepEqual(cells(page.lengthTable(page.byArm())), [
-    ['Length in tokens', 'n', 'a'],
+    ['Length in tokens', 'n of 1,000', 'a'],
     ['up to 8*', '40', '30.029.0 – 31.0'],
     ['all', '1,000', '30.029.0 – 31.0'],
   ]);
