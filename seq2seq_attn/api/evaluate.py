@@ -9,15 +9,17 @@ seed; an ensemble is an arm by itself.
 """
 
 import logging
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
+from seq2seq_attn.evaluation.hypotheses import HypothesisFile, find_hypotheses, languages_by_suffix
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
@@ -40,6 +42,9 @@ from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.translate.figure import PlotFormat
 from seq2seq_attn.translate.load import check_alike
 
+AnySystem = System | HypothesisFile
+Names = str | Path | Sequence[str | Path]
+
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +53,8 @@ def evaluate(
     *,
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
-    reference: str | Path | Sequence[str | Path] = (),
+    reference: Names = (),
+    hypotheses: Names = (),
     concatenate: Sequence[int] = (),
     metric: str | Sequence[str] = (),
     by_length: str | None = None,
@@ -69,8 +75,8 @@ def evaluate(
     **search: Any,
 ) -> Report:
     """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
-    options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds the scores as plain
-    values. If no output file is named, the report is written to the first run's directory.
+    options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds
+    the scores as plain values. Without an output file, the report goes into the first run.
 
     >>> evaluate("runs/a").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
 
@@ -81,44 +87,118 @@ def evaluate(
     metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
     settings = Settings(by_length, length_of, metrics, resampling, merge_below, length_in)
     _check_settings(settings)
-    systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
-    splits = [split] if isinstance(split, str) else split
-    source = None if source is None else Path(source)
-    references = _list_paths(reference)
-    named = {"json": json, "report": report, "csv": csv, "latex": latex}
-    files = {kind: Path(path) for kind, path in named.items() if path is not None}
-    is_named = bool(files)
-    if is_named:
-        check_report_files(files, [source, *references] if source else references)
-    else:
-        words = ["files", set_name(source)] if source else list(dict.fromkeys(splits))
-        words += [f"x{k}" for k in dict.fromkeys(concatenate)]
-        files = _choose_files(systems, words)
-    single_runs = [system.runs[0] for system in systems if not system.is_ensemble]
-    sets = find_sets(
-        single_runs, splits, source=source, references=references, concatenate=concatenate
+    systems: list[System] = []
+    if runs or not hypotheses:
+        systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
+    others = find_hypotheses(_list(hypotheses), [system.name for system in systems])
+    inputs = _Inputs(
+        _list(split),
+        Path(source) if source else None,
+        list(map(Path, _list(reference))),
+        concatenate,
     )
-    hyps_dirs = _find_hyps_dirs(systems, files, is_named=is_named)
-    keep_maps = files.get("report", Path()).suffix == ".html"
-    translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
-    translations = []
-    for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
-        translations.append([translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets])
-    result = _score(sets, systems, translations, settings, no_attention=no_attention)
-
-    def page() -> str:
-        return html_report(result, sets, translations, [system.history() for system in systems])
-
-    if plots is None and files and not is_named:
+    named = {"json": json, "report": report, "csv": csv, "latex": latex}
+    outputs = _find_outputs(named, inputs, systems, others)
+    languages = inputs.find_languages(systems)
+    sets = inputs.find_sets(systems)
+    translations = _translate(systems, sets, outputs, reuse_hypotheses=reuse_hypotheses)
+    translations += [[other.read(test_set) for test_set in sets] for other in others]
+    scored: list[AnySystem] = [*systems, *others]
+    result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
+    histories = [system.history() for system in scored]
+    page = partial(html_report, result, sets, translations, histories)
+    if plots is None and outputs.files and not outputs.is_named:
         plots = "png"
-    written = write_report_files(result, files, plots, page, is_named=is_named)
+    written = write_report_files(result, outputs.files, plots, page, is_named=outputs.is_named)
     if written:
         log.info("written: %s", ", ".join(map(str, written)))
     return result
 
 
-def _list_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
-    return [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+class _Inputs(NamedTuple):
+    """The test sets to evaluate on: splits of the runs, or files."""
+
+    splits: Sequence[str]
+    source: Path | None
+    references: Sequence[Path]
+    concatenate: Sequence[int]
+
+    def words(self) -> list[str]:
+        """Return the words that tell these sets from the default in names of files."""
+        words = list(dict.fromkeys(self.splits))
+        if self.source:
+            words = ["files", set_name(self.source)]
+        return [*words, *(f"x{k}" for k in dict.fromkeys(self.concatenate))]
+
+    def find_languages(self, systems: Sequence[System]) -> Languages:
+        """Return the languages of the first run, or else those that the names of files tell.
+
+        Raises UsageError if there is neither a run nor a file.
+        """
+        if systems:
+            data = systems[0].config.data
+            corpus = "files" if self.source else data.corpus
+            return Languages(data.source_name, data.target_language, corpus)
+        if self.source is None:
+            raise UsageError("--hypotheses: name a run too, or --source and --reference")
+        return languages_by_suffix([self.source, *self.references[:1]])
+
+    def find_sets(self, systems: Sequence[System]) -> list[EvaluationSet]:
+        """Return the sets. Raises as `find_sets` of `evaluation/test_sets.py`."""
+        return find_sets(
+            [system.runs[0] for system in systems if not system.is_ensemble],
+            self.splits,
+            source=self.source,
+            references=self.references,
+            concatenate=self.concatenate,
+        )
+
+
+class _Outputs(NamedTuple):
+    """The files of a report by kind, and whether the user named them."""
+
+    files: Mapping[str, Path]
+    is_named: bool
+
+
+def _list(names: Names) -> list[str]:
+    """Return one or several names as a list."""
+    return [str(names)] if isinstance(names, str | Path) else list(map(str, names))
+
+
+def _find_outputs(
+    named: Mapping[str, str | Path | None],
+    inputs: _Inputs,
+    systems: Sequence[System],
+    others: Sequence[HypothesisFile],
+) -> _Outputs:
+    """Check the files that are named, or choose files in the first run. Raises as
+    `check_report_files`."""
+    files = {kind: Path(path) for kind, path in named.items() if path is not None}
+    if files:
+        paths = [*inputs.references, *(other.path for other in others)]
+        check_report_files(files, [inputs.source, *paths] if inputs.source else paths)
+    elif systems:
+        names = [re.sub(r"\W+", "-", other.name) for other in others]
+        return _Outputs(_choose_files(systems, [*inputs.words(), *names]), False)
+    return _Outputs(files, bool(files))
+
+
+def _translate(
+    systems: Sequence[System],
+    sets: Sequence[EvaluationSet],
+    outputs: _Outputs,
+    *,
+    reuse_hypotheses: bool,
+) -> list[list[SetTranslations]]:
+    """Return the translations of each set by each system."""
+    hyps_dirs = _find_hyps_dirs(systems, outputs.files, is_named=outputs.is_named)
+    keep_maps = outputs.files.get("report", Path()).suffix == ".html"
+    translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
+    translations = []
+    for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
+        translations.append([translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets])
+    return translations
 
 
 def _check_settings(settings: Settings) -> None:
@@ -181,25 +261,19 @@ def _make_systems(
 
 def _score(
     sets: Sequence[EvaluationSet],
-    systems: Sequence[System],
+    systems: Sequence[AnySystem],
     translations: Sequence[list[SetTranslations]],
     settings: Settings,
+    languages: Languages,
     *,
     no_attention: bool,
 ) -> Report:
-    """Score the translations and analyze the attention of each system; return the report.
-
-    If the source is a file of vectors, lengths are counted in the references instead.
-    """
-    data = systems[0].config.data
-    if data.layout.vector_column is not None and settings.length_of == "source":
-        log.info("lengths: those of the references, because the name of a file of vectors has none")
-        settings = replace(settings, length_of="reference")
-    if not settings.metrics:
-        settings = replace(settings, metrics=_default_metrics(systems[0]))
-    languages = Languages(
-        data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus
-    )
+    """Score the translations and analyze the attention of each system; return the report."""
+    first = systems[0]
+    device = "cpu"
+    if isinstance(first, System):
+        device = first.device
+        settings = _adapt(settings, first)
     analyses: list[list[AttentionStatistics]] = []
     by_system: dict[str, list[SetTranslations]] = {}
     described = []
@@ -220,42 +294,52 @@ def _score(
         arms=_find_arms(systems),
         analyses=analyses,
     )
-    environment = describe_environment(sys.argv, resolve_device(systems[0].device))
+    environment = describe_environment(sys.argv, resolve_device(device))
     return Report(scored, described, environment)
 
 
-def _default_metrics(system: System) -> tuple[str, ...]:
-    """Return the default metrics, preceded by the validation metric if it is scored by length."""
+def _adapt(settings: Settings, system: System) -> Settings:
+    """Return the settings with those that follow from a run.
+
+    If the source is a file of vectors, lengths are counted in the references. The default metrics
+    are preceded by the validation metric if it is scored by length.
+    """
+    if system.config.data.layout.vector_column is not None and settings.length_of == "source":
+        log.info("lengths: those of the references, because the name of a file of vectors has none")
+        settings = replace(settings, length_of="reference")
     metric = system.config.train.validation.metric
-    if metric in METRICS and METRICS[metric].is_scored_by_length:
-        return tuple(dict.fromkeys([metric, *DEFAULT_METRICS]))
-    return DEFAULT_METRICS
+    if not settings.metrics and metric in METRICS and METRICS[metric].is_scored_by_length:
+        settings = replace(settings, metrics=tuple(dict.fromkeys([metric, *DEFAULT_METRICS])))
+    return settings
 
 
-def _find_arms(systems: Sequence[System]) -> list[Arm]:
-    """Group runs that differ only in their seed into arms. The ensemble is the last arm."""
-    runs = [system for system in systems if not system.is_ensemble]
+def _find_arms(systems: Sequence[AnySystem]) -> list[Arm]:
+    """Group runs that differ only in their seed into arms. Any other system is an arm by itself."""
+    runs = [system for system in systems if isinstance(system, System) and not system.is_ensemble]
     texts = [system.runs[0].text_hashes["train"] for system in runs]
     arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
     for index, system in enumerate(systems):
-        if system.is_ensemble:
+        if system not in runs:
             arms.append(Arm(system.name, (index,), ()))
     return arms
 
 
 def _analyze(
     sets: Sequence[EvaluationSet],
-    system: System,
+    system: AnySystem,
     translations: Sequence[SetTranslations],
     languages: Languages,
 ) -> list[AttentionStatistics]:
     """Return statistics of the attention of a system, one per test set.
 
-    Forced decoding takes a single run. The statistics of an ensemble are therefore computed from
-    the texts of its translations, without its attention.
+    Forced decoding takes a single run. The statistics of any other system are therefore computed
+    from the texts of its translations, without its attention.
     """
-    translator = None if system.is_ensemble else system.translator
-    batch_size = system.search.batch_size
+    translator = None
+    batch_size = 1
+    if isinstance(system, System) and not system.is_ensemble:
+        translator = system.translator
+        batch_size = system.search.batch_size
     analyze = partial(
         analyze_attention, languages=languages, translator=translator, batch_size=batch_size
     )

@@ -39,8 +39,8 @@ _EXIT_CODES = (
     "SIGHUP; train saves its state first."
 )
 GROUPS = {
-    "Text": "input split source target reference concatenate train_text valid_text test_text "
-    "links columns source_language target_language data_dir source_dir",
+    "Text": "input split source target reference hypotheses concatenate train_text valid_text "
+    "test_text links columns source_language target_language data_dir source_dir",
     "Settings": "config vary seeds settings seed dump_config imports",
     "Run": "run from_run run_dir resume overwrite",
     "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram "

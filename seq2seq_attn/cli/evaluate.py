@@ -34,6 +34,14 @@ class EvaluateOptions(TypedDict, total=False):
         list[Path],
         shared.option("FILE", "Reference translations of --source; may be repeated, all count."),
     ]
+    hypotheses: Annotated[
+        list[str],
+        shared.option(
+            "[NAME=]FILE",
+            "Translations by another program, one per line, to score beside runs, or alone with "
+            "--source and --reference; may be repeated.",
+        ),
+    ]
     concatenate: Annotated[
         list[int],
         shared.option(

@@ -208,7 +208,7 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
     lines, first_references, *other_references = (
         list(column) for column in zip(*rows, strict=True)
     )
-    if numbers[0] == 1:
+    if numbers[:1] in ([], [1]):
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
         set_name(source),
