@@ -1,5 +1,6 @@
 """Prepare a corpus and train a run, from Python and for `seq2seq prepare` and `seq2seq train`."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Unpack
 
@@ -25,6 +26,7 @@ def train_model(
     run_dir: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    on_validation: Callable[[int, Mapping[str, float]], bool | None] | None = None,
     **text: Unpack[OwnText],
 ) -> Run:
     """Train a model as `seq2seq train` does. Return the run, whose `path` is its directory.
@@ -42,6 +44,9 @@ def train_model(
         resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was
             interrupted.
         overwrite: replace the run in `run_dir`.
+        on_validation: a function that is called after each validation with the update and the
+            scores by name, such as `bleu`. If it returns True, training stops there; an exception
+            leaves a state that can be resumed. With `Run.score`, it serves a search of settings.
         text: your own parallel text, as the command takes it. `train_text`, `valid_text` and
             `test_text` are each a prefix, a table, or a list of source file and target file;
             `source_language` and `target_language` are language codes.
@@ -54,7 +59,9 @@ def train_model(
     # imported after the checks: mistakes are reported without waiting for the import of torch
     from seq2seq_attn.train.loop import train
 
-    return train(chosen, run_dir=path, resume=resume, overwrite=overwrite)
+    return train(
+        chosen, run_dir=path, resume=resume, overwrite=overwrite, on_validation=on_validation
+    )
 
 
 def find_run(

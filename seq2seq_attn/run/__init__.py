@@ -14,6 +14,7 @@ pickles. Files are written atomically.
 """
 
 from seq2seq_attn.run.choose import newest_run, open_runs
-from seq2seq_attn.run.directory import LOCK, REVERSE, ModelInfo, Run
+from seq2seq_attn.run.directory import ModelInfo, Run
+from seq2seq_attn.run.names import LOCK, REVERSE
 
 __all__ = ["LOCK", "REVERSE", "ModelInfo", "Run", "newest_run", "open_runs"]

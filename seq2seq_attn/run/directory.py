@@ -28,6 +28,7 @@ from seq2seq_attn.files import (
     write_listed_json,
 )
 from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
+from seq2seq_attn.run import names
 from seq2seq_attn.run.history import Validation, parse_validations
 from seq2seq_attn.run.hub import HUB, download
 from seq2seq_attn.run.sets import SetText, read_set, write_sets
@@ -42,46 +43,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from seq2seq_attn.model.seq2seq import Seq2Seq
-
-_MODEL = "model.safetensors"
-_FINISHED = "finished.json"
-_ENVIRONMENT = "environment.json"
-_METRICS = "metrics.jsonl"
-_LOG = "train.log"
-_LAST = "last"
-_HYPS = "hyps"
-_LINES = "lines"
-"""key of the facts about lines in `RUN_CORPUS`"""
-REVERSE = "reverse"
-LOCK = ".train.lock"
-"""This file is locked while training writes to the run. It is never removed."""
-_SETS = "sets"
-_APPENDED = (_LOG, _METRICS, LOCK, _LAST, _SETS, REVERSE)
-"""Training appends to these files, or writes in these folders. Every other file is replaced as a
-whole."""
-_TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
-_LISTED = (RUN_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES)
-"""patterns of the files that the manifest lists"""
-# All files that a run writes. `overwrite` removes these files and no others.
-_RUN_FILES = (
-    *_LISTED,
-    MANIFEST,
-    _LOG,
-    _METRICS,
-    _LAST,
-    _SETS,
-    _HYPS,
-    REVERSE,
-    "report.json",
-    "report.md",
-    "report.*.json",
-    "report.*.md",
-    "*-by-length*.png",
-    "*-by-length*.svg",
-    "*-by-length*.pdf",
-    "events.out.tfevents.*",
-    ".*.tmp",
-)
 
 log = logging.getLogger(__name__)
 
@@ -103,16 +64,16 @@ class Run:
         self.path = Path(path)
         self._files = ListedFiles(self.path)
         self.config_path = self.path / RUN_CONFIG
-        self.model_path = self.path / _MODEL
+        self.model_path = self.path / names.MODEL
         """file of the best model"""
-        self.last_dir = self.path / _LAST
+        self.last_dir = self.path / names.LAST
         self.state_path = self.last_dir / "state.safetensors"
         """file of the state that `--resume` needs (`train/checkpoint.py`)"""
-        self.metrics_path = self.path / _METRICS
+        self.metrics_path = self.path / names.METRICS
         """file of the training history: one JSON object per line"""
-        self.log_path = self.path / _LOG
+        self.log_path = self.path / names.LOG
         """file of the training log"""
-        self.hyps_dir = self.path / _HYPS
+        self.hyps_dir = self.path / names.HYPS
         """folder of the translations of test sets that `evaluate` writes"""
 
     def __repr__(self) -> str:
@@ -136,7 +97,7 @@ class Run:
             run = cls(name)
             _ = run.config
             return run
-        run = cls(download(str(name), [*_LISTED, MANIFEST]))
+        run = cls(download(str(name), [*names.LISTED, MANIFEST]))
         if run.config.search.scorers:
             raise UserError(
                 f"{name}: its search.scorers name a run of this machine, which a downloaded run "
@@ -151,7 +112,7 @@ class Run:
         run = cls(path)
         run.check_free(overwrite=overwrite)
         files: set[Path] = set()
-        for pattern in _RUN_FILES:
+        for pattern in names.RUN_FILES:
             files.update(run.path.glob(pattern))
         # The configuration goes last: it makes the folder a run.
         for old in sorted(files, key=lambda path: path.name == RUN_CONFIG):
@@ -178,13 +139,13 @@ class Run:
 
     def is_empty(self) -> bool:
         """Return whether the existing directory is empty, apart from a lock file."""
-        return all(path.name == LOCK for path in self.path.iterdir())
+        return all(path.name == names.LOCK for path in self.path.iterdir())
 
     @cached_property
     def reverse(self) -> Run:
         """The run directory of the reverse model. It exists only if training used a reverse
         model."""
-        return Run(self.path / REVERSE)
+        return Run(self.path / names.REVERSE)
 
     # ---- configuration, text ----
 
@@ -209,14 +170,17 @@ class Run:
         prepared.target_tokenizer.save(self.path, target)
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
-        list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
-        corpus = {**prepared.text_hashes(sides), _LINES: prepared.line_facts(sides).model_dump()}
-        write_listed_json(self.path / RUN_CORPUS, corpus)
+        paths = [path for pattern in names.TEXT_FILES for path in self.path.glob(pattern)]
+        list_files(self.path, paths)
+        lines = prepared.line_facts(sides).model_dump()
+        write_listed_json(
+            self.path / RUN_CORPUS, {**prepared.text_hashes(sides), names.LINES: lines}
+        )
 
     def save_sets(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
         """Write the text of the validation and test sets of a prepared corpus. `sides` has the same
         meaning as in `save_text`."""
-        write_sets(self.path / _SETS, prepared, sides)
+        write_sets(self.path / names.SETS, prepared, sides)
 
     @property
     def splits(self) -> list[str]:
@@ -226,7 +190,7 @@ class Run:
     def read_set(self, split: str) -> SetText:
         """Return the text of a validation or test set. Raises UserError: the run does not keep the
         set, or a file is damaged."""
-        return read_set(self.path, _SETS, split)
+        return read_set(self.path, names.SETS, split)
 
     @cached_property
     def text_hashes(self) -> dict[str, str]:
@@ -239,16 +203,16 @@ class Run:
         """The facts about the lines of the training text. Raises UserError: their file is
         damaged."""
         try:
-            return LineFacts.model_validate(self._files.read_json(RUN_CORPUS).get(_LINES, {}))
+            return LineFacts.model_validate(self._files.read_json(RUN_CORPUS).get(names.LINES, {}))
         except ValidationError:
             path = self.path / RUN_CORPUS
-            raise UserError(f"{path}: {_LINES!r} is damaged; copy the run again") from None
+            raise UserError(f"{path}: {names.LINES!r} is damaged; copy the run again") from None
 
     def tokenizer_hashes(self, side: Side) -> dict[str, str]:
         """Return the SHA-256 of each tokenizer and vocabulary file of a side, by file name. Raises
         UserError: a file is missing or damaged."""
-        names = [name for name in self._files.listed if name.startswith(f"{side}.")]
-        return {name: self._files.sha256(name) for name in names}
+        listed = [name for name in self._files.listed if name.startswith(f"{side}.")]
+        return {name: self._files.sha256(name) for name in listed}
 
     @cached_property
     def source_tokenizer(self) -> Source:
@@ -302,7 +266,8 @@ class Run:
         with them. Raises UserError: there is no model, or the file is damaged."""
         if not self.model_path.exists():
             raise UserError(
-                f"{self.path}: no {_MODEL}; train one with `seq2seq train --run-dir {self.path}`"
+                f"{self.path}: no {names.MODEL}; train one with `seq2seq train --run-dir "
+                f"{self.path}`"
             )
         return read_tensors(self.model_path, self._files)
 
@@ -345,19 +310,31 @@ class Run:
 
     def mark_finished(self, values: Mapping[str, Any] | None = None) -> None:
         """Record that training has finished, with the current time and the JSON values."""
-        write_listed_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
+        write_listed_json(
+            self.path / names.FINISHED, {"finished_at": time.time(), **(values or {})}
+        )
 
     def finished_at(self) -> float | None:
         """Return the time at which training finished, in seconds since 1970. Return None if
         training has not finished or has left no model."""
-        if not self.model_path.is_file() or not (self.path / _FINISHED).is_file():
+        if not self.model_path.is_file() or not (self.path / names.FINISHED).is_file():
             return None
         try:
-            return float(self._files.read_json(_FINISHED)["finished_at"])
+            return float(self._files.read_json(names.FINISHED)["finished_at"])
         except Exception as error:  # the file may hold any bytes
-            reason = error if isinstance(error, UserError) else f"{self.path / _FINISHED}: damaged"
+            reason = (
+                error if isinstance(error, UserError) else f"{self.path / names.FINISHED}: damaged"
+            )
             log.warning("%s; the run counts as unfinished", reason)
             return None
+
+    @property
+    def score(self) -> float | None:
+        """The best score of a finished training by `train.validation.metric`; None before."""
+        if not self.is_finished():
+            return None
+        score: float | None = self._files.read_json(names.FINISHED).get("best_score")
+        return score
 
     def is_finished(self) -> bool:
         """Return whether training has finished and left a model."""
@@ -366,7 +343,7 @@ class Run:
     def reopen(self, config: Config) -> None:
         """Prepare a run for resuming: mark it unfinished, and write the configuration."""
         self.remove_leftovers()
-        remove_listed(self.path / _FINISHED)
+        remove_listed(self.path / names.FINISHED)
         self.save_config(config)
 
     def remove_leftovers(self) -> None:
@@ -375,7 +352,7 @@ class Run:
         has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
         if has_draft and not self.config_path.exists():
             (self.path / MANIFEST).unlink(missing_ok=True)
-        for name in (*_LISTED, MANIFEST, f"{_LAST}/*"):
+        for name in (*names.LISTED, MANIFEST, f"{names.LAST}/*"):
             path = self.path / name
             for leftover in path.parent.glob(f".{path.name}.*.tmp"):
                 leftover.unlink()
@@ -384,18 +361,18 @@ class Run:
         """Check that no file of the run, or of its reverse model, is missing or damaged. Raises
         UserError: a file is missing or damaged."""
         for run in (self, self.reverse):
-            if not (run.path / _FINISHED).exists():
+            if not (run.path / names.FINISHED).exists():
                 # A user may delete the file to mark the run as unfinished; the manifest follows.
-                remove_listed(run.path / _FINISHED)
+                remove_listed(run.path / names.FINISHED)
             if run.config_path.exists():
                 check_files(run.path)
-            if (run.path / _SETS).exists():
-                check_files(run.path / _SETS)
+            if (run.path / names.SETS).exists():
+                check_files(run.path / names.SETS)
 
     def check_no_links(self) -> None:
         """Check that no file or folder that training appends to is a symbolic link, which could
         lead outside the run directory. Raises UserError: a file or folder is a link."""
-        for name in _APPENDED:
+        for name in names.APPENDED:
             path = self.path / name
             if path.is_symlink():
                 raise UserError(
@@ -405,15 +382,15 @@ class Run:
 
     def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
         """Write `environment.json`: versions, hardware, git commit of the code, and the command."""
-        write_listed_json(self.path / _ENVIRONMENT, describe_environment(command, device))
+        write_listed_json(self.path / names.ENVIRONMENT, describe_environment(command, device))
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
         """The environment that `write_environment` wrote; None if there is no such file. Raises
         UserError: the file is damaged."""
-        if not (self.path / _ENVIRONMENT).exists():
+        if not (self.path / names.ENVIRONMENT).exists():
             return None
-        return self._files.read_json(_ENVIRONMENT)
+        return self._files.read_json(names.ENVIRONMENT)
 
     @cached_property
     def validations(self) -> list[Validation]:
@@ -422,7 +399,7 @@ class Run:
         if not self.metrics_path.exists():
             return []
         try:
-            return parse_validations(self._files.read(_METRICS))
+            return parse_validations(self._files.read(names.METRICS))
         except UserError as error:
             log.warning("%s; the run has no learning curve", error)
             return []

@@ -180,6 +180,11 @@ class Scorer(ABC):
         """Return the state before the first step."""
         return None
 
+    def read_weights(self, weights_RS: Tensor | None, state: Any) -> Any:
+        """Return the state after reading the attention weights of the step, before `rescore`. They
+        are None for a model without attention over source positions."""
+        return state
+
     @abstractmethod
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Return new scores of the next tokens, float32, and the next state.

@@ -105,6 +105,7 @@ class RankedSteps:
         scores_RV = log_probs_RV
         states = [model_state]
         for scorer, scorer_state in zip(self._scorers, state[1:], strict=True):
+            scorer_state = scorer.read_weights(tokens.weights_RS, scorer_state)
             scores_RV, next_state = scorer.rescore(scores_RV, tokens_RT[:, 1:], scorer_state)
             states.append(next_state)
         return Ranked(TokenScores(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)

@@ -7,7 +7,7 @@ elapsed time and signals before they act on them.
 import logging
 import signal
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +42,18 @@ again."""
 log = logging.getLogger(__name__)
 
 
+OnValidation = Callable[[int, Mapping[str, float]], bool | None]
+"""a function of the update and the scores of its validation, by name; training stops if it returns
+True"""
+
+
 def train(
-    config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False
+    config: Config,
+    *,
+    run_dir: Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    on_validation: OnValidation | None = None,
 ) -> Run:
     """Train as configured and write a run directory. The data is prepared first if necessary. Under
     `torchrun`, all processes train one model.
@@ -54,6 +64,7 @@ def train(
             is the newest unfinished run.
         resume: continue exactly from the last saved state, or from the start if there is none.
         overwrite: replace an existing run.
+        on_validation: called on every rank after each validation, once the state is saved.
 
     Raises:
         UsageError: the directory holds a run and neither `resume` nor `overwrite` is true, or
@@ -87,7 +98,9 @@ def train(
                 notes = set_start_values(updater, config, prepared)
                 write_run(run, config, prepared, updater, overwrite=overwrite or resume)
         if not state.end_reason:
-            Trainer(run, config, prepared, updater, validator, state, stop).train(notes)
+            trainer = Trainer(run, config, prepared, updater, validator, state, stop)
+            trainer.on_validation = on_validation
+            trainer.train(notes)
     return run
 
 
@@ -102,6 +115,9 @@ class Trainer:
     validator: Validator
     state: TrainState
     stop: StopRequest
+    on_validation: OnValidation | None = None
+    is_stopped: bool = False
+    """whether `on_validation` has asked to stop"""
 
     def __post_init__(self) -> None:
         self.gave_back_at = time.monotonic()
@@ -140,13 +156,13 @@ class Trainer:
                 if state.is_save_due(limits):
                     self._save()
                 self._leave_if_asked()
-                if state.stop_reason(limits):
+                if self.is_stopped or state.stop_reason(limits):
                     break
                 self._update(updates)
             if state.validated_at != state.update:
                 self._validate()
                 self._leave_if_asked()
-            state.end_reason = state.stop_reason(limits)
+            state.end_reason = state.stop_reason(limits) or "on_validation returned True"
             self.log.ended(state)
             self._save()
             mark_finished(self.run, state, self.updater)
@@ -221,6 +237,8 @@ class Trainer:
         state.elapsed_s = time.monotonic() - self.began_at
         self.log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
         self._save()
+        if self.on_validation is not None:
+            self.is_stopped = self.on_validation(state.update, validation.scores) is True
 
     def _save(self) -> None:
         """Save the state that a resume needs."""

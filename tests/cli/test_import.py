@@ -42,7 +42,15 @@ SHORT = [
     "--set=train.max_updates=2",
 ]
 """options of a short training"""
-MODULES = ("variants", "gated_pair", "confidence_penalty", "cosine", "sentinel", "pyramid")
+MODULES = (
+    "variants",
+    "gated_pair",
+    "confidence_penalty",
+    "cosine",
+    "sentinel",
+    "pyramid",
+    "teacher",
+)
 
 
 @pytest.fixture
@@ -114,6 +122,16 @@ def test_a_sentinel_and_a_pyramid_train_are_resumed_and_drawn(folder, capsys):
         other = [*train, "--overwrite", *SHORT, *set_options([PAPERS[1], f"model.{option}"])]
         assert_fails(capsys, *other, code=2, message="pyramid")
     assert_fails(capsys, *translate, "--unk", "copy", code=2, message="unk")
+
+
+def test_a_teacher_trains_a_student_of_its_vocabulary(folder, capsys):
+    teach = "train.objectives={teacher: {weight: 1, options: {run: first}}}"
+    assert run(["train", "--run-dir", "first", *SHORT]) == 0
+    student = ["train", "--run-dir", "mine", "--import=teacher", *SHORT, *set_options([teach])]
+    assert run([*student, "--set", "data.vocab_from=first", "--set", "train.max_updates=4"]) == 0
+    assert '"teacher":' in Path("mine/metrics.jsonl").read_text("utf-8")
+    small = ["--overwrite", "--set", "data.vocab.max_size=7"]
+    assert_fails(capsys, *student, *small, code=2, message="data.vocab_from=first")
 
 
 def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, capsys):

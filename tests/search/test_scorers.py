@@ -47,6 +47,23 @@ LANGUAGE = FakeModel(
 )
 
 
+class Watching(Other):
+    """Adds up the attention weights of each row."""
+
+    seen = ()
+
+    def read_weights(self, weights_RS, state):
+        self.seen = (*self.seen, weights_RS)
+        return state
+
+
+def test_a_scorer_reads_the_attention_weights_of_each_step():
+    scorer = Watching(LANGUAGE, 0.5)
+    _, batch = sources(2, 2)
+    search(MODEL, batch, [3, 3], method="beam", beam_size=2, scorers=[scorer])
+    assert scorer.seen[0].shape == (4, batch.ids_BS.shape[1])
+
+
 @pytest.mark.parametrize(
     "stack",
     [

@@ -314,6 +314,22 @@ def test_patience_ends_training(train_toy):
     assert run.load_best().values["update"] == end["best_update"]
 
 
+def test_on_validation_may_stop_a_training_which_a_resume_continues(train_toy):
+    seen = []
+
+    def stop_at_the_second(update, scores):
+        seen.append((update, scores["bleu"]))
+        return len(seen) == 2
+
+    every = "train.validation.every_updates=2"
+    run = train_toy(every, on_validation=stop_at_the_second)
+    assert [update for update, _ in seen] == [2, 4]
+    assert saved_state(run)["update"] == 4
+    assert run.score == max(bleu for _, bleu in seen)
+    resumed = train_toy(every, resume=True)
+    assert saved_state(resumed)["update"] == 20
+
+
 def test_minutes_count_over_sessions(train_toy):
     trapezoid = "train.schedule.name=trapezoid"
     run = train_toy(trapezoid, "train.max_minutes=0.000001")
