@@ -23,15 +23,15 @@ from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 WEB = Path(__file__).parent / "web"
-_STYLES = (REPORT_WEB / "heat.css", "page.css")
+_STYLES = (REPORT_WEB / "colors.css", REPORT_WEB / "heat.css", "page.css")
 SCRIPTS = (
     REPORT_WEB / "elements.js",
     REPORT_WEB / "heat.js",
+    REPORT_WEB / "compare.js",
     "interpreter.js",
     "detokenize.js",
     "tokens.js",
     "search.js",
-    "compare.js",
     "state.js",
     "figure.js",
     "curve.js",

@@ -35,11 +35,12 @@ MAX_VALIDATIONS = 200
 """The most points of a learning curve. A curve with more validations is thinned evenly."""
 
 WEB = Path(__file__).parent / "web"
-_STYLES = ("page.css", "tables.css", "sentences.css", "heat.css", "maps.css")
+_STYLES = ("colors.css", "page.css", "tables.css", "sentences.css", "heat.css", "maps.css")
 SCRIPTS = (
     "elements.js",
     "dom.js",
     "tables.js",
+    "compare.js",
     "words.js",
     "heat.js",
     "map.js",

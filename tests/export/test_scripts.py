@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.export.page import SCRIPTS, WEB
+from seq2seq_attn.export.page import REPORT_WEB, SCRIPTS, WEB
 from tests.report.test_web import lint, node
 
 
 def call(expression: str) -> object:
     """The value of an expression in the scope of the scripts that need no page."""
-    names = ("tokens.js", "detokenize.js", "search.js", "compare.js")
-    code = "\n".join((WEB / name).read_text("utf-8") for name in names)
+    names = ("tokens.js", "detokenize.js", "search.js", REPORT_WEB / "compare.js")
+    code = "\n".join(Path(WEB, name).read_text("utf-8") for name in names)
     script = f"{code}\nconsole.log(JSON.stringify({expression}));"
     done = subprocess.run([node(), "-e", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -29,7 +29,7 @@ def test_the_linter_finds_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "expected", "wrong", "missing"),
+    ("tokens", "expected", "excess", "missing"),
     [
         ("a dog runs", "a dog runs", [], {}),
         ("dog chases rabbit", "rabbit chases dog", [0, 1], {3: ["chases", "dog"]}),
@@ -41,11 +41,14 @@ def test_the_linter_finds_nothing(tmp_path):
         ("a", "", [0], {}),
     ],
 )
-def test_tokens_are_compared_in_order(tokens, expected, wrong, missing):
+def test_tokens_are_compared_in_order(tokens, expected, excess, missing):
     [tokens, expected] = [tokens.split(), expected.split()]
     found = call(f"compareInOrder({json.dumps(tokens)}, {json.dumps(expected)})")
-    assert [place for place, is_wrong in enumerate(found["isWrong"]) if is_wrong] == wrong
-    assert {place: words for place, words in enumerate(found["missing"]) if words} == missing
+    assert found["excess"] == excess
+    shown = {}
+    for one in found["missing"]:
+        shown.setdefault(one["before"], []).append(expected[one["position"]])
+    assert shown == missing
 
 
 @pytest.mark.parametrize(

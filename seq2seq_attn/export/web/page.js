@@ -48,26 +48,28 @@ function neverSeen(results) {
 function compared(number, results, reference) {
   const { tokens } = results[number];
   const isAlone = reference === undefined && results.length < 2;
-  if (!tokens.length || isAlone) return { isWrong: [], missing: [], mark: '', note: '' };
+  if (!tokens.length || isAlone) return { isWrong: [], lost: [], mark: '', note: '' };
   const hasReference = reference !== undefined;
   const expected = hasReference ? translators[number].tokenizeTarget(reference) : results[1 - number].tokens;
-  const { isWrong, missing } = compareInOrder(tokens, expected);
-  const [numWrong, numMissing] = [isWrong.filter(Boolean).length, missing.flat().length];
+  const { excess, missing } = compareInOrder(tokens, expected);
+  const isWrong = tokens.map((_, t) => excess.includes(t));
+  const lost = missing.map(({ before, position }) => ({ before, token: expected[position] }));
+  const [numWrong, numMissing] = [excess.length, missing.length];
   const count = `${numWrong} of ${tokens.length} words and marks`;
   if (!hasReference) {
     const differing = `Compared in order with the other model's translation, ${count} differ (dotted), and ${numMissing} of its own are missing.`;
     const note = numWrong + numMissing ? differing : 'The other model translates it alike.';
-    return { isWrong, missing: [], mark: 'differs', note: `${note} This sentence has no correct translation to compare with.` };
+    return { isWrong, lost: [], mark: 'differs', note: `${note} This sentence has no correct translation to compare with.` };
   }
   const squeezed = (text) => text.split(/\s+/u).filter(Boolean).join(' ');
   const isEqual = squeezed(results[number].text) === squeezed(reference);
   const differing = numWrong + numMissing > 0
     ? `Compared in order with the reference, ${count} are not in it (underlined), and ${numMissing} of its own are missing (struck out).`
     : 'Its words and marks are those of the reference, in order; cases or spaces differ.';
-  return { isWrong, missing, mark: 'wrong', note: isEqual ? 'Equal to the reference.' : differing };
+  return { isWrong, lost, mark: 'wrong', note: isEqual ? 'Equal to the reference.' : differing };
 }
 
-function drawRun(one, number, result, { isWrong, missing, mark, note }) {
+function drawRun(one, number, result, { isWrong, lost, mark, note }) {
   const { force, blocked, chosen, guess, picked } = choices[number];
   const isAsking = guess !== null && picked === null;
   const section = element(`run-${number}`);
@@ -88,12 +90,12 @@ function drawRun(one, number, result, { isWrong, missing, mark, note }) {
       onclick: () => (isAsking ? change(number, { picked: s }) : attendTo(number, s, result)),
     }),
   );
-  const lost = (t) => (missing[t] ?? []).map((token) => el('del', { class: 'missing', title: 'missing from this translation' }, token));
+  const missing = (t) => lost.filter(({ before }) => before === t).map(({ token }) => el('del', { class: 'missing', title: 'missing from this translation' }, token));
   const [from, to] = [one.run.source.language, one.run.target.language];
   const figure = el('div', { class: 'figure' },
     sources.length ? wordRow('Your sentence', { class: 'row', lang: from }, sources) : null,
     one.run.has_attention || !sources.length ? null : oneVector(result),
-    targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.map((target, t) => [lost(t), target]), lost(targets.length)].flat(2)) : null);
+    targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.map((target, t) => [missing(t), target]), missing(targets.length)].flat(2)) : null);
   body.replaceChildren(sources.length ? figure : quiet('Type a sentence.'));
   if (translation.textContent !== result.text) translation.textContent = result.text; // or it would be read out again
   const isMap = showAttention(number, figure, { positions, sources, targets, result, isAsking });

@@ -4,29 +4,12 @@ const wordsIn = (text) =>
   [...segmenter.segment(text)].filter((one) => one.isWordLike).map(({ segment, index }) =>
     ({ key: segment.toLowerCase(), start: index, end: index + segment.length }));
 
-// lengths[i][j]: the length of the longest common subsequence of `left` from word i and `right` from word j.
-function commonLengths(left, right) {
-  const lengths = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
-  for (let i = left.length - 1; i >= 0; i--) {
-    for (let j = right.length - 1; j >= 0; j--) {
-      lengths[i][j] = left[i].key === right[j].key ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
-    }
-  }
-  return lengths;
-}
-
-// The words outside the longest common subsequence: `excess` in the hypothesis, `missing` in the reference. A word at another
-// place is both. The tables count tokens of spaCy in any order instead.
+// The words that two texts do not share in the same order: `excess` in the hypothesis, `missing` in the reference. A word at
+// another place is both. The tables count tokens of spaCy in any order instead.
 function unsharedWords(hypothesis, reference) {
   const [left, right] = [wordsIn(hypothesis), wordsIn(reference)];
-  const [lengths, excess, missing] = [commonLengths(left, right), [], []];
-  let [i, j] = [0, 0];
-  while (i < left.length && j < right.length) {
-    if (left[i].key === right[j].key) [i, j] = [i + 1, j + 1];
-    else if (lengths[i + 1][j] >= lengths[i][j + 1]) excess.push(left[i++]);
-    else missing.push(right[j++]);
-  }
-  return { excess: [...excess, ...left.slice(i)], missing: [...missing, ...right.slice(j)] };
+  const { excess, missing } = compareInOrder(left.map(({ key }) => key), right.map(({ key }) => key));
+  return { excess: excess.map((place) => left[place]), missing: missing.map(({ position }) => right[position]) };
 }
 
 const SLACK = 3; // characters between two tokens, such as spaces
