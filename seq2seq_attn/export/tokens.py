@@ -21,7 +21,8 @@ _SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return the tokenizers and vocabularies of both sides, special ids and search options.
+    """Return the tokenizers and vocabularies of both sides, special ids, search options, and whether
+    a line of the training text is one sentence.
 
     Raises:
         UserError: a file of the run is missing or damaged.
@@ -34,6 +35,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         "target": _describe_side(data.target_language, run.target_vocab, run.target_tokenizer),
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),
+        "is_one_sentence": run.line_facts.one_sentence,
     }
 
 

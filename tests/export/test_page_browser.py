@@ -38,7 +38,10 @@ TARGET = "#run-0 .row.target .word"
 
 
 def click_summary(browser, part, run=0):
+    """Open a part, whose content comes after the event of the click."""
     one(browser, f"[data-key='{run} {part}']").click()
+    content = f"details:has([data-key='{run} {part}']) > .scrolls"
+    WebDriverWait(browser, 5).until(lambda _: every(browser, content))
 
 
 def table(browser):
@@ -159,8 +162,7 @@ def test_a_reader_guesses_where_it_looks_at_a_content_word(browser, address):
 
 def test_the_beam_is_a_tree_that_has_the_translation(browser, address, runs):
     show(browser, f"{address}#text=Ein Hund rennt.")
-    for summary in every(browser, "#run-0 summary"):
-        summary.click()
+    click_summary(browser, "beam")
     best = [node.text for node in every(browser, "#run-0 .tree .best")]
     [translation] = load(runs[0].path, "cpu").translate(
         [one(browser, "#text").get_attribute("value")]
@@ -498,3 +500,22 @@ def test_hypotheses_that_the_beam_left_are_called_dropped(browser, address):
     show(browser, f"{address}#text={LONG}")
     click_summary(browser, "beam")
     assert "dropped" in one(browser, "#run-0 .tree").text
+
+
+def test_a_text_of_several_sentences_says_that_a_part_may_be_left_out(browser, runs, address):
+    page = runs[0].path.with_name("page.html")
+    described = [run | {"is_one_sentence": True} for run in values_of(page)["runs"]]
+    sentences = ["Ein Hund rennt.", "Zwei Männer spielen!"]
+    text = " ".join(sentences)
+    show(browser, f"{page_with(page, 'sentences.html', runs=described)}#text={text}")
+    assert "one sentence" in one(browser, "#left-out").text
+    every(browser, "#left-out button")[1].click()
+    assert one(browser, "#text").get_attribute("value") == sentences[1]
+    assert not one(browser, "#left-out").is_displayed()
+    one(browser, "#undo").click()
+    assert one(browser, "#text").get_attribute("value") == text
+
+
+def test_a_text_is_not_divided_where_training_had_several_sentences_in_a_line(browser, address):
+    show(browser, f"{address}#text=Ein Hund rennt. Zwei Männer spielen!")
+    assert not one(browser, "#left-out").is_displayed()

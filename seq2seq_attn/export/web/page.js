@@ -22,6 +22,7 @@ function render() {
   });
   element('reference').textContent = reference === undefined ? '' : `A correct translation (the reference): ${reference}`;
   element('unknown').replaceChildren(...neverSeen(results).map((text) => el('span', {}, text)));
+  element('left-out').replaceChildren(...leftOut());
   element('examples').hidden = shownText.trim() !== '';
   element('undo').disabled = past.length === 0;
   translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference)));
@@ -41,7 +42,19 @@ function neverSeen(results) {
   const lists = results.map(({ source, unknown }) => [...new Set(source.filter((_, s) => unknown[s]))].join(', '));
   const isSame = lists.every((list) => list === lists[0]);
   const who = (number) => (isSame ? (lists.length > 1 ? 'The models have' : 'The model has') : `${nameOf(number)} has`);
-  return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}. `] : []));
+  const isGuessed = translators.some(({ run }) => run.search.unk === 'pass'); // the package keeps such words, this page does not
+  const warning = isGuessed ? ' Here they guess; seq2seq translate leaves such words as they are. ' : ' ';
+  return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}.${warning}`] : []));
+}
+
+// The sentences of a text, of which models that training has shown one in a line may leave out all but the first.
+function leftOut() {
+  const { source, is_one_sentence: isOne } = translators[0].run;
+  const segments = new Intl.Segmenter(source.language, { granularity: 'sentence' }).segment(shownText.trim());
+  const sentences = [...segments].map(({ segment }) => segment.trim());
+  if (!isOne || sentences.length < 2) return [];
+  const said = 'Training had one sentence in a line: of this text the models may leave out a part. Translate one sentence:';
+  return [el('span', {}, said), ...sentences.map((text, number) => button(String(number + 1), 'sentence', () => writeSentence(text), { title: text }))];
 }
 
 // A translation compared in order with its reference; without a reference, with the other model's translation.
@@ -279,7 +292,7 @@ function inputPart(from, to) {
     el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
     area,
     el('div', { id: 'examples', class: 'choices' }, examples.length ? 'For example: ' : '', examples.map((text) => button(text, 'example', () => writeSentence(text), { lang: from, dir: 'auto' }))),
-    el('p', { id: 'link-note', class: 'quiet', role: 'status' }), el('p', { id: 'unknown', role: 'status', lang: 'en' }),
+    el('p', { id: 'link-note', class: 'quiet', role: 'status' }), el('p', { id: 'unknown', role: 'status', lang: 'en' }), el('div', { id: 'left-out', class: 'choices', role: 'status' }),
     data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Make it longer'), slider) : null,
     el('div', { class: 'longer' }, button('Undo', 'undo', undo, { id: 'undo' }), el('label', { for: 'beam' }, 'Beam size'), size),
     el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' }));
