@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2seq_attn.serve.batcher import Batcher
+from seq2seq_attn.serve.glossaries import Glossaries
 from seq2seq_attn.serve.openapi import describe_api
 from seq2seq_attn.serve.page import Page
 from seq2seq_attn.serve.requests import (
@@ -33,6 +34,7 @@ from seq2seq_attn.serve.requests import (
     read_values,
 )
 from seq2seq_attn.serve.worker import Answer, Served
+from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.languages import english_name, short_code
 
 UNLIMITED = 10**12
@@ -77,6 +79,7 @@ class App:
             access: limits, and who may ask.
         """
         self.batcher = Batcher(pool, served)
+        self._glossaries = Glossaries(self.batcher, access)
         self.is_broken = False
         """whether the process that translates has died"""
         self._served = served
@@ -102,7 +105,7 @@ class App:
             allow_headers=["*"],
         )
         self._app = Starlette(
-            routes=self._routes,
+            routes=[*self._routes, *self._glossaries.routes],
             middleware=[cors] if access.origins else [],
             exception_handlers={HTTPException: refuse},
             max_body_size=4_096 + 12 * access.max_characters,  # a character has at most 12 bytes
@@ -166,7 +169,10 @@ class App:
     async def translate_deepl(self, request: Request) -> Response:
         """Translate as DeepL. Parameters such as formality have no effect."""
         asked = await read_request(request, DeepLTranslation, self._access)
-        translated = await self._translate(request, asked, asked.source_lang, asked.target_lang)
+        pair = short_code(asked.source_lang), short_code(asked.target_lang)
+        translated = await self._translate(
+            request, asked, *pair, glossary=self._glossaries.find(asked.glossary_id, pair)
+        )
         translations = []
         for text, answer in zip(asked.texts, translated.answers, strict=True):
             translation: dict[str, Any] = {
@@ -245,7 +251,13 @@ class App:
         return await self.page.answer(request)
 
     async def _translate(
-        self, request: Request, asked: Translation, source: str, target: str, num_results: int = 1
+        self,
+        request: Request,
+        asked: Translation,
+        source: str,
+        target: str,
+        num_results: int = 1,
+        glossary: Glossary = (),
     ) -> Translated:
         """Translate the texts of a request, each into at most `num_results` texts.
 
@@ -269,7 +281,9 @@ class App:
             source_code, confidence = next(iter(shares.items()))
         pair = source_code, short_code(target)
         work = asyncio.ensure_future(
-            self.batcher.translate(pair, asked.texts, num_results, asked.split_sentences)
+            self.batcher.translate(
+                pair, asked.texts, num_results, asked.split_sentences, glossary=glossary
+            )
         )
         hang_up = asyncio.ensure_future(request.receive())  # the only further message
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)

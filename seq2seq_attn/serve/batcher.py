@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
 
-from seq2seq_attn.serve.worker import Answer, Pair, Served, detect, join_answers, translate_batch
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.serve.worker import (
+    Answer,
+    Pair,
+    Served,
+    check_glossary,
+    detect,
+    join_answers,
+    translate_batch,
+)
+from seq2seq_attn.text.glossary import Glossary
 
 MAX_WAITING = 100_000
 """maximum number of characters in all waiting lines"""
@@ -33,6 +43,7 @@ class Line(NamedTuple):
     pair: Pair
     num_results: int
     split_sentences: str
+    glossary: Glossary
     result: asyncio.Future[Any]
 
 
@@ -49,7 +60,13 @@ class Batcher:
         self._worker: asyncio.Task[None] | None = None
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], num_results: int = 1, split_sentences: str = "auto"
+        self,
+        pair: Pair,
+        texts: Sequence[str],
+        num_results: int = 1,
+        split_sentences: str = "auto",
+        *,
+        glossary: Glossary = (),
     ) -> list[Answer]:
         """Translate the lines of each text into at most `num_results` texts. Line ends and blank
         lines are kept. Raises HTTPException: too many lines wait, or a line could not be
@@ -61,7 +78,7 @@ class Batcher:
         for text in chain.from_iterable(split):
             if text.strip():
                 future = loop.create_future()
-                lines.append(Line(text, pair, num_results, split_sentences, future))
+                lines.append(Line(text, pair, num_results, split_sentences, glossary, future))
         size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
         if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
@@ -84,6 +101,14 @@ class Batcher:
         translating."""
         return await asyncio.wrap_future(self._pool.submit(detect, "\n".join(texts)[:1_000], pairs))
 
+    async def check_glossary(self, pair: Pair, glossary: Glossary) -> None:
+        """Raise UserError if the pair is not served or its run cannot require a term."""
+        if pair not in self._served.batch_sizes:
+            raise UserError(f"{' to '.join(pair)}: not served")
+        reason = await asyncio.wrap_future(self._pool.submit(check_glossary, pair, glossary))
+        if reason:
+            raise UserError(reason)
+
     async def _work(self) -> None:
         """Translate batches until no line waits."""
         while True:
@@ -93,7 +118,7 @@ class Batcher:
             texts = [line.text for line in batch]
             results: list[Any] = [None] * len(batch)
             try:
-                submitted = self._pool.submit(translate_batch, *batch[0][1:4], texts)
+                submitted = self._pool.submit(translate_batch, *batch[0][1:5], texts)
                 results = await asyncio.wrap_future(submitted)
             except BrokenExecutor:
                 log.error("%d lines were not translated: their process has died", len(batch))
@@ -111,7 +136,7 @@ class Batcher:
         if not self.waiting:
             return []
         first = self.waiting[0]
-        batch = [line for line in self.waiting if line[1:4] == first[1:4]]
+        batch = [line for line in self.waiting if line[1:5] == first[1:5]]
         batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
         del batch[self._served.batch_sizes[first.pair] :]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:

@@ -73,6 +73,7 @@ class DeepLTranslation(Translation):
     source_lang: str = ""
     target_lang: str
     tag_handling: Literal[""] = ""
+    glossary_id: str = ""
 
 
 ParametersT = TypeVar("ParametersT", bound=Detection)

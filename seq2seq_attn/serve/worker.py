@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
+from seq2seq_attn.text.glossary import Glossary
 
 Pair = tuple[str, str]
 """source and target language"""
@@ -59,18 +61,22 @@ def load_runs(
 
 
 def translate_batch(
-    pair: Pair, num_results: int, split_sentences: str, texts: Sequence[str]
+    pair: Pair, num_results: int, split_sentences: str, glossary: Glossary, texts: Sequence[str]
 ) -> list[Answer | None]:
     """Return the answers to the lines of a batch. If the batch fails, each line is translated
     alone, so that a line does not harm other clients. The answer to a line that fails is None."""
     try:
         translated = TRANSLATORS[pair].translate_lines(
-            texts, keep_attention=False, split_sentences=split_sentences, n_best=num_results
+            texts,
+            keep_attention=False,
+            glossary=glossary,
+            split_sentences=split_sentences,
+            n_best=num_results,
         )
         return [_answer(translations) for translations in translated]
     except Exception as error:
         if len(texts) > 1:
-            options = pair, num_results, split_sentences
+            options = pair, num_results, split_sentences, glossary
             return [translate_batch(*options, [text])[0] for text in texts]
         # Only the type is logged, because the message may contain text of the client.
         log.error("a line was not translated: %s", type(error).__name__)
@@ -85,7 +91,8 @@ def _answer(translations: Sequence[Any]) -> Answer | None:
     if not math.isfinite(translations[0].log_prob):
         return None
     texts = list(dict.fromkeys(translation.text for translation in translations))
-    return Answer(texts, translations[0].warnings)
+    missing = [f"lacks the term {term!r}" for term in translations[0].missing]
+    return Answer(texts, (*translations[0].warnings, *missing))
 
 
 def join_answers(parts: Sequence[Answer]) -> Answer:
@@ -96,6 +103,15 @@ def join_answers(parts: Sequence[Answer]) -> Answer:
         chosen = [part.texts[number if number < len(part.texts) else 0] for part in parts]
         texts.append("".join(chosen))
     return Answer(texts, tuple(chain.from_iterable(part.warnings for part in parts)))
+
+
+def check_glossary(pair: Pair, glossary: Glossary) -> str:
+    """Return why the run cannot require the terms of a glossary, or an empty text if it can."""
+    try:
+        TRANSLATORS[pair].translate_lines([], glossary=glossary)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:

@@ -91,7 +91,7 @@ class SlowTranslator:
         self.log_prob = 0.0
         self.source_tokenizer = SpaceTokenizer()
 
-    def translate_lines(self, texts, *, keep_attention, n_best, split_sentences):
+    def translate_lines(self, texts, *, keep_attention, n_best, split_sentences, glossary):
         if any("!" in text for text in texts):
             raise RuntimeError("Geheim")
         self.batches.append(texts)
