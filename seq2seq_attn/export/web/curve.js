@@ -43,6 +43,6 @@ function readCurve(length, hasUnknown) {
   if (!point) return `${counted}: no test sentence is as long.`;
   const range = point.shortest === point.longest ? point.longest : `${point.shortest} to ${point.longest}`;
   const shares = translators.map((_, number) => `${nameOf(number)} ${shown(point.shares[number])}`).join(', ');
-  const what = data.measure === 'chrF' ? '' : ' are equal to the reference';
-  return `Of the ${point.count} test sentences with ${range} ${data.unit}: ${shares}${what}.`;
+  const what = data.measure === 'chrF' ? 'Of' : 'Equal to the reference, of';
+  return `${what} the ${point.count} test sentences with ${range} ${data.unit}: ${shares}.`;
 }
