@@ -246,8 +246,7 @@ class Warnings:
         self._counts.update(lines=1, tokens=len(tokens), unknown=len(best.unknown))
         self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
         self._counts.update(lines_unknown=bool(best.unknown), lacking=bool(best.missing))
-        self._counts.update(warned=bool(best.warnings))
-        if best.warnings and len(self._warned) < _MAX_EXAMPLES:
+        if best.warnings:
             self._warned.append(number + 1)
         for position in best.unknown:
             word = _show(tokens[position])
@@ -265,10 +264,10 @@ class Warnings:
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
             message = "%s%s unknown to this run, on %s, such as: %s"
             log.warning(message, self._where, tokens, lines, ", ".join(self._examples))
-        if counts["warned"]:
+        if self._warned:
+            lines = ", ".join(map(str, self._warned[:_MAX_EXAMPLES]))
             message = "%s%s of %s may lack a part of the text, such as line %s"
-            lines = ", ".join(map(str, self._warned))
-            log.warning(message, self._where, f"{counts['warned']:,}", num_lines, lines)
+            log.warning(message, self._where, f"{len(self._warned):,}", num_lines, lines)
         if counts["broken"]:
             message = (
                 "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try "

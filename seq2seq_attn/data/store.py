@@ -285,15 +285,15 @@ class PreparedCorpus:
     def line_facts(self, sides: tuple[Side, Side] = SIDES) -> LineFacts:
         """Return the facts about the training lines. `sides` are the sides that a run translates
         from and to."""
-        pairs = self.pairs("train")
-        tokenizer: Source = self.source_tokenizer
-        if sides != SIDES:
-            pairs = pairs.swapped()
-            tokenizer = self.target_tokenizer
-        lines = iter_exact(split_path(self.directory, "train", sides[0], "txt"))
+        path = partial(split_path, self.directory, "train")
+        sizes = []
+        for side in sides:
+            sizes.append(np.diff(SequenceStore(path(side, "tokens"), np.uint8).offsets))
+        tokenizer: Source = self.source_tokenizer if sides == SIDES else self.target_tokenizer
         is_plain = isinstance(tokenizer, Tokenizer) and not self.target_tokenizer.has_positions
-        sample = islice(lines, 0, None if is_plain else 0, 1 + len(pairs) // NUM_LINES)
-        return find_line_facts(sample, pairs.source_lengths, pairs.target_lengths)
+        step = 1 + len(sizes[0]) // NUM_LINES
+        lines = islice(iter_exact(path(sides[0], "txt")), 0, None if is_plain else 0, step)
+        return find_line_facts(lines, *sizes)
 
     @cached_property
     def source_tokenizer(self) -> Source:

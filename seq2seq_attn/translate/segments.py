@@ -5,9 +5,11 @@ model translates at once: a line, a sentence of a line, or a piece of a long sen
 have several sources (`data.sources`), separated by tabs; each is a column of the line.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +19,10 @@ from seq2seq_attn.text.scripts import usual_script
 from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.several import join_columns
 from seq2seq_attn.text.tokenizers.source import Source
-from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+
+if TYPE_CHECKING:
+    from seq2seq_attn.translate.translator import Translator
 
 # Lines are sorted by length and batched within a chunk. A chunk ends at the first of these limits.
 CHUNK_LINES = 2_048
@@ -90,38 +94,32 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 
 
 def split_lines(
-    lines: Sequence[str],
-    source: Source,
-    vocab: Vocab,
-    max_length: int | None,
-    target_language: str,
-    *,
-    into_sentences: bool,
+    translator: Translator, lines: Sequence[str], *, into_sentences: bool
 ) -> list[list[Segment]]:
-    """Return the segments of each line. A blank line has none.
+    """Return the segments of each line: its sentences, if `into_sentences`, and pieces of what is
+    too long. A blank line has none.
 
-    Args:
-        source: tokenizes the lines.
-        vocab: the source vocabulary.
-        max_length: maximum number of source tokens per segment; None if there is no limit.
-        target_language: decides how the translations of segments are separated.
-        into_sentences: whether each sentence of a line becomes a segment.
+    If target tokens are source positions, nothing is too long, because the positions count from the
+    start of the line.
     """
+    source = translator.source_tokenizer
+    language = translator.languages[1]
+    within_sentence = " " if separates_words(language) else ""
     sentences_by_line = [split_sentences(line) if into_sentences else [line] for line in lines]
     tokenized = iter(source.tokenize_many(list(chain.from_iterable(sentences_by_line))))
-    within_sentence = " " if separates_words(target_language) else ""
     segments_by_line = []
     for line, sentences in zip(lines, sentences_by_line, strict=True):
         segments: list[Segment] = []
         separator = ""
         for sentence in sentences:
-            tokens = next(tokenized)
-            if not tokens:
-                continue
-            for piece in source.segments(tokens, max_length or len(tokens)):
-                segments.append(Segment(line, piece, vocab.ids_of(piece), [], separator))
+            pieces = [next(tokenized)]
+            if not translator.target_tokenizer.has_positions:
+                pieces = source.segments(pieces[0], translator.max_source_length)
+            for tokens in filter(None, pieces):
+                ids = translator.source_vocab.ids_of(tokens)
+                segments.append(Segment(line, tokens, ids, [], separator))
                 separator = within_sentence
-            separator = separator_after(sentence, target_language)
+            separator = separator_after(sentence, language)
         segments_by_line.append(segments)
     return segments_by_line
 

@@ -118,9 +118,9 @@ class Translator:
         """the facts stored with each model that was loaded"""
         self.max_source_length = config.data.max_length
         """the maximum number of source tokens (without EOS) in a segment"""
-        self._line_facts = line_facts or LineFacts()
+        self.line_facts = line_facts or LineFacts()
         self._scorer_runs: dict[str, Translator] = {}
-        self._languages = config.data.source_name, config.data.target_language
+        self.languages = config.data.source_name, config.data.target_language
 
     def __repr__(self) -> str:
         sizes = f"{len(self.source_vocab):,} source and {len(self.target_vocab):,} target types"
@@ -221,13 +221,13 @@ class Translator:
             check_method(search, values)
             entries = glossary if isinstance(glossary, tuple) else read_glossary(glossary)
             sides = self.source_tokenizer, self.target_tokenizer, self.target_vocab
-            terms = prepare_terms(entries, self._languages, *sides)
+            terms = prepare_terms(entries, self.languages, *sides)
         plan = _Plan(
             search,
             values,
             scorers,
             keep_attention=keep_attention and self.has_attention,
-            splits_sentences=split_sentences == "auto" and self._line_facts.one_sentence,
+            splits_sentences=split_sentences == "auto" and self.line_facts.one_sentence,
             terms=terms,
         )
         translated = (
@@ -241,16 +241,7 @@ class Translator:
         The lines are split into segments, and segments of similar length are translated together.
         """
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
-        # Target tokens that are source positions count from the start of the line.
-        is_whole = self.target_tokenizer.has_positions
-        segments_by_line = split_lines(
-            lines,
-            self.source_tokenizer,
-            self.source_vocab,
-            None if is_whole else self.max_source_length,
-            self._languages[1],
-            into_sentences=plan.splits_sentences,
-        )
+        segments_by_line = split_lines(self, lines, into_sentences=plan.splits_sentences)
         segments: list[Segment] = []
         for line_segments in segments_by_line:
             if line_segments:
@@ -339,7 +330,7 @@ class Translator:
         # Tokens of the prefix stay as given, even if the vocabulary lacks them.
         tokens[: len(segment.target)] = segment.target
         text = self.target_tokenizer.detokenize(tokens)
-        warnings = self._line_facts.warnings(len(segment.source), len(tokens))
+        warnings = self.line_facts.warnings(segment.source, tokens)
         return Translation(
             text=text and segment.separator + text,
             tokens=tokens,
