@@ -1,5 +1,8 @@
 """A run that was trained on single sentences translates each sentence of a line."""
 
+import gzip
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -121,3 +124,17 @@ def test_a_translation_shorter_than_in_training_has_a_warning(tmp_path):
         .warnings
         == ()
     )
+
+
+@pytest.mark.parametrize("num_lines", [12, pytest.param(300, marks=pytest.mark.slow)])
+def test_no_caption_of_a_line_is_lost(translator, multi30k_dir, num_lines):
+    with gzip.open(multi30k_dir / "test_2016_flickr.de.gz", "rt", encoding="utf-8") as file:
+        ended = (line.strip() for line in file if line.strip().endswith("."))
+        captions = list(islice(ended, 2 * num_lines + 4))
+    lines = []
+    for number in range(num_lines):
+        lines.append(captions[2 * number : 2 * number + 2 + number % 3])
+    options = {"beam_size": 1, "batch_size": 1}  # one by one, so that no tie is broken otherwise
+    alone = dict(zip(captions, texts(translator.translate(captions, **options)), strict=True))
+    joined = texts(translator.translate(map(" ".join, lines), **options))
+    assert joined == [" ".join(filter(None, map(alone.get, line))) for line in lines]
