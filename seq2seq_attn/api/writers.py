@@ -127,7 +127,8 @@ def _as_moses_lines(number: int, line: str, translations: list[Translation]) -> 
     rows = []
     for translation in translations:
         scores = f"{translation.log_prob:.6f} ||| {translation.score:.6f}"
-        rows.append(f"{number} ||| {translation.text} ||| {scores}")
+        text = translation.text.replace("|||", "&#124;&#124;&#124;")  # as Moses escapes it
+        rows.append(f"{number} ||| {text} ||| {scores}")
     return "\n".join(rows)
 
 

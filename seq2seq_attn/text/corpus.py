@@ -157,21 +157,28 @@ def _find_prefix(
 
 
 def _files_by_suffix(prefix: Path) -> dict[str, Path]:
-    """Return the files `PREFIX.SUFFIX` by suffix. A plain file is preferred to a compressed
-    file."""
+    """Return the files `PREFIX.SUFFIX` by suffix, of which two letters are in lower case. A plain
+    file is preferred to a compressed file, and `train.en` to `train.EN`."""
     if not prefix.parent.is_dir():
         return {}
     files: dict[str, Path] = {}
-    for path in sorted(prefix.parent.iterdir()):
-        if plain_name(path).rpartition(".")[0] == prefix.name and path.is_file():
-            files.setdefault(_suffix(path), path)
+    paths = sorted(prefix.parent.iterdir(), key=lambda path: (not path.name.islower(), path.name))
+    for path in paths:
+        if _plain_name(path).rpartition(".")[0] == prefix.name and path.is_file():
+            suffix = _suffix(path)
+            files.setdefault(suffix.lower() if len(suffix) == 2 else suffix, path)
     return files
 
 
+def _plain_name(path: Path) -> str:
+    """Return the name of a file without the suffixes of a compression and of plain text."""
+    return plain_name(path).removesuffix(".txt")
+
+
 def _suffix(path: Path) -> str:
-    """Return the last suffix of a file's name, often a language. The suffix of a compression is
-    ignored."""
-    return plain_name(path).rpartition(".")[2]
+    """Return the last suffix of a file's name, often a language. The suffixes of a compression and
+    of plain text are ignored."""
+    return _plain_name(path).rpartition(".")[2]
 
 
 def _check_files(name: str, paths: Sequence[Path], languages: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """`seq2seq translate`: output line i translates input line i; what is written beside the text; what
 is refused."""
 
+import dataclasses
 import gzip
 import io
 import lzma
@@ -24,6 +25,7 @@ from seq2seq_attn.api.streams import read_chunks
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import MAX_LINE_BYTES
+from seq2seq_attn.translate.translator import Translator
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE, TARGET
 
@@ -240,6 +242,14 @@ def test_n_best_is_written_as_moses_has_it(run, capfdbinary):
         written = row.split(" ||| ")
         assert written[:2] == [str(number), text]
         assert [float(value) for value in written[2:]] == pytest.approx([log_prob, score], abs=1e-6)
+
+
+def test_separators_in_a_text_are_escaped_in_n_best_lists(run, monkeypatch, capfdbinary):
+    translation = dataclasses.replace(load(run.path).translate(["Hund"])[0], text="a ||| b \\n")
+    monkeypatch.setattr(Translator, "translate_lines", lambda *_, **__: [[translation]])
+    translate(["Hund"], run=run.path, n_best=2, beam_size=2)
+    [row] = capfdbinary.readouterr().out.decode().splitlines()
+    assert row.split(" ||| ")[1] == "a &#124;&#124;&#124; b \\n"
 
 
 def test_a_glossary_holds_for_all_lines_that_are_read(run, stdin, tmp_path, capfdbinary):

@@ -35,6 +35,19 @@ def test_a_prefix_has_a_file_for_each_language(write, suffix):
     assert read("corpus/train.v2") == PAIRS
 
 
+@pytest.mark.parametrize("suffixes", [("EN", "FR"), ("en.txt", "fr.txt"), ("EN.txt", "fr.txt.gz")])
+def test_suffixes_may_be_in_capitals_or_end_in_txt(write, suffixes):
+    for side, suffix in enumerate(suffixes):
+        write(f"train.{suffix}", as_lines([pair[side] for pair in PAIRS]))
+    assert read("train") == PAIRS
+
+
+def test_a_suffix_in_small_letters_comes_first(write):
+    for suffix, line in (("EN", "No."), ("en", "Yes."), ("fr", "Oui."), ("txt", "x")):
+        write(f"train.{suffix}", f"{line}\n")
+    assert read("train") == [("Yes.", "Oui.")]
+
+
 def test_files_are_named_source_first(files):
     assert read(["train.en", "train.fr"]) == PAIRS
 

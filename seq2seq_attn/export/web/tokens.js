@@ -1,5 +1,6 @@
 // Text to tokens and back, as the Python package does, for the tokenizers that a page can have.
 const SPACE = '▁'; // SentencePiece's mark for a space
+const STAND_IN = '\ue081'; // a mark of the text itself
 function normalized(text, lowercase) {
   const clean = text
     .replace(/[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
@@ -9,14 +10,15 @@ function normalized(text, lowercase) {
   return marked.normalize('NFC').split(/\s+/u).filter(Boolean).join(' ');
 }
 
-const joined = (tokens) => tokens.join('').replaceAll(SPACE, ' ').split(/\s+/u).filter(Boolean).join(' ');
+const joined = (tokens) => tokens.join('').replaceAll(SPACE, ' ').split(/\s+/u).filter(Boolean).join(' ').replaceAll(STAND_IN, SPACE);
+const withMarks = (text, lowercase) => normalized(text, lowercase).replaceAll(SPACE, STAND_IN).replaceAll(' ', SPACE);
 const TOKENIZERS = {
   spaces: ({ lowercase }) => ({
     tokenize: (text) => normalized(text, lowercase).split(' ').filter(Boolean),
     detokenize: (tokens) => tokens.join(' '),
   }),
   characters: ({ lowercase }) => ({
-    tokenize: (text) => [...normalized(text, lowercase).replaceAll(' ', SPACE)],
+    tokenize: (text) => [...withMarks(text, lowercase)],
     detokenize: joined,
   }),
   sentencepiece,
@@ -55,7 +57,7 @@ function sentencepiece({ lowercase, subwords, model }) {
   const unknown = Math.min(...scores.values()) - 10;
   const split = (marks) => (model === 'bpe' ? merges(marks, scores) : viterbi(marks, scores, longest, unknown));
   function tokenize(text) {
-    const marks = [...(SPACE + normalized(text, lowercase).replaceAll(' ', SPACE)).replace(/▁+$/u, '')];
+    const marks = [...(SPACE + withMarks(text, lowercase)).replace(/▁+$/u, '')];
     return joinedUnknown(split(marks), scores);
   }
   return { tokenize, detokenize: joined };

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from seq2seq_attn.text.marks import SPACE
+from seq2seq_attn.text.marks import SPACE, STAND_IN
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.source import Source
 
@@ -15,7 +15,13 @@ SIDES: tuple[Side, Side] = ("source", "target")
 
 def join_marked(tokens: Sequence[str]) -> str:
     """Join the tokens and write a space for each `SPACE`."""
-    return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
+    text = " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
+    return text.replace(STAND_IN, SPACE)
+
+
+def normalize_marked(text: str, *, lowercase: bool) -> str:
+    """Normalize a line for tokens that mark spaces by `SPACE`."""
+    return normalize(text, lowercase=lowercase).replace(SPACE, STAND_IN)
 
 
 class Tokenizer(Source):
@@ -50,7 +56,7 @@ class CharacterTokenizer(Tokenizer):
     name = "characters"
 
     def tokenize(self, text: str) -> list[str]:
-        return list(normalize(text, lowercase=self.lowercase).replace(" ", SPACE))
+        return list(normalize_marked(text, lowercase=self.lowercase).replace(" ", SPACE))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return join_marked(tokens)

@@ -10,8 +10,7 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_regular
-from seq2seq_attn.text.normalize import normalize
-from seq2seq_attn.text.tokenizers.base import Tokenizer, join_marked
+from seq2seq_attn.text.tokenizers.base import Tokenizer, join_marked, normalize_marked
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +39,12 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[str]:
         subwords: list[str] = self._processor.encode(
-            normalize(text, lowercase=self.lowercase), out_type=str
+            normalize_marked(text, lowercase=self.lowercase), out_type=str
         )
         return subwords
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        lines = [normalize(text, lowercase=self.lowercase) for text in texts]
+        lines = [normalize_marked(text, lowercase=self.lowercase) for text in texts]
         encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
         tokenized: list[list[str]] = []
         for line, numbers in zip(lines, encoded, strict=True):
@@ -87,7 +86,9 @@ def train_sentencepiece(
     from sentencepiece import SentencePieceTrainer
 
     model_file = io.BytesIO()
-    shortened = (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines)
+    shortened = (
+        _OVER_LONG.sub(r"\1", normalize_marked(line, lowercase=lowercase)) for line in lines
+    )
     normalized = filter(None, shortened)
     first = next(normalized, None)
     if first is None:

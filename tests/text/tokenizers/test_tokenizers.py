@@ -129,6 +129,13 @@ def test_detokenized_text_is_one_line(tokenizer, text):
     assert not LINE_ENDS.search(tokenizer.detokenize([*tokenizer.tokenize(text), "a\u2028b\nc\r"]))
 
 
+@pytest.mark.parametrize("line", ["▁", "a ▁ b", "▁a▁b▁ c▁"])
+def test_the_mark_of_spaces_is_kept_in_text(tokenizer, line):
+    kept = tokenizer.detokenize(tokenizer.tokenize(line))
+    assert kept.count("▁") == line.count("▁")
+    assert tokenizer.detokenize(tokenizer.tokenize_many([line])[0]) == kept
+
+
 def test_it_comes_back_from_its_files(tokenizer, tmp_path):
     tokenizer.save(tmp_path, "target")
     loaded = load_tokenizer(tmp_path, "target")
