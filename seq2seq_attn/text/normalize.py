@@ -11,11 +11,11 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Invisible characters without meaning: soft hyphen, direction marks, word joiner, byte-order mark.
 _INVISIBLE = re.compile(r"[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
-# Characters that a terminal or a plot interprets or does not show: direction marks, and control
-# characters other than a line feed.
+# Characters that a terminal or a plot interprets or does not show: direction marks, characters that
+# Unicode never assigns, and control characters other than a line feed.
 _UNSAFE = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069"
-    r"\ud800-\udfff\ufeff]"
+    r"\ud800-\udfff\ufeff\ufdd0-\ufdef\ufffe\uffff]"
 )
 
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")

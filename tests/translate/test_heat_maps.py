@@ -2,6 +2,7 @@
 read."""
 
 from itertools import combinations, pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -132,3 +133,12 @@ def test_unknown_source_tokens_are_marked(path):
     styles = [label.get_fontstyle() for label in axes.get_xticklabels()]
     assert styles == ["italic", "normal", "normal"]
     assert axes.get_xlabel() == "source (in italics: unknown to the model)"
+
+
+@pytest.mark.parametrize("character", ["\ufffe", "\uffff", "\ufdd0", "\x01"])
+def test_a_picture_of_characters_that_xml_forbids_is_well_formed(character, tmp_path):
+    tokens = [f"a{character}"]
+    map = AttentionMap(tokens, tokens, np.ones((1, 1)))
+    figure = attention_figure([map], tokens)
+    save_figure(figure, tmp_path / "map.svg")
+    ElementTree.parse(tmp_path / "map.svg")
