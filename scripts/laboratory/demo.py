@@ -42,7 +42,7 @@ SUGGESTIONS = f"""\
   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"
   # all test sentences with their attention
-  .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html
+  .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report report.html
   # a translator of real captions: downloads Multi30k (1.4 MB), an hour on a core with bf16
   .venv/bin/seq2seq train"""
 

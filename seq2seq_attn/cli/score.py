@@ -35,6 +35,8 @@ class ScoreOptions(TypedDict, total=False):
         shared.option(
             "RUN",
             "Run directory.",
+            "--run",
+            "--run-dir",
             default="the run that finished last",
             callback=shared.open_runs,
         ),

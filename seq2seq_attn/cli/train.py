@@ -53,7 +53,13 @@ class TrainOptions(shared.ConfigOptions, total=False):
     ]
     run_dir: Annotated[
         Path,
-        shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>"),
+        shared.option(
+            "DIR",
+            "Where the run is written.",
+            "--run-dir",
+            "--run",
+            default="runs/<date>-<config>-s<seed>",
+        ),
     ]
     resume: Annotated[
         bool,

@@ -24,6 +24,8 @@ class TranslateOptions(TypedDict, total=False):
         shared.option(
             "RUN",
             "Run directory; repeat the option for an ensemble of several runs.",
+            "--run",
+            "--run-dir",
             default="the run that finished last",
             callback=shared.open_runs,
         ),

@@ -99,6 +99,16 @@ def test_errors_of_the_system_say_what_to_do(capsys, monkeypatch, error, message
     assert_fails(capsys, "prepare", code=1, message=message)
 
 
+@pytest.mark.parametrize("command", ["train", "translate", "score"])
+def test_a_run_has_one_name_in_all_commands(command):
+    [option] = [
+        param
+        for param in get_command(app).commands[command].params
+        if {"--run", "--run-dir"} & set(param.opts)
+    ]
+    assert {"--run", "--run-dir"} <= set(option.opts)
+
+
 def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     arguments = "-c tutorial -c attention/fixed --seed 7 --device cpu".split()
     arguments += ["--set", "search.beam_size=3"]

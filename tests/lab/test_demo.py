@@ -78,4 +78,4 @@ def test_what_it_suggests_works(shown, monkeypatch, capsys):
         if arguments[0] == "train":
             arguments.append("--dump-config")
         assert run_command(arguments) == 0, capsys.readouterr().err
-    assert (shown[0] / "demo.html").is_file()
+    assert (shown[0] / "report.html").is_file()
