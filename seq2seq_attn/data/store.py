@@ -286,9 +286,7 @@ class PreparedCorpus:
         """Return the facts about the training lines. `sides` are the sides that a run translates
         from and to."""
         path = partial(split_path, self.directory, "train")
-        sizes = []
-        for side in sides:
-            sizes.append(np.diff(SequenceStore(path(side, "tokens"), np.uint8).offsets))
+        sizes = [np.diff(SequenceStore(path(side, "tokens")).offsets) for side in sides]
         tokenizer: Source = self.source_tokenizer if sides == SIDES else self.target_tokenizer
         is_plain = isinstance(tokenizer, Tokenizer) and not self.target_tokenizer.has_positions
         step = 1 + len(sizes[0]) // NUM_LINES

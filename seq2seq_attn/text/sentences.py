@@ -12,15 +12,17 @@ from seq2seq_attn.text.normalize import one_line
 
 _MARKS = "։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨᪩᪪᪫᭚᭛᭞᭟᰻᰼᱾᱿‼‽⁇⁈⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱꯫﹒﹖﹗！．？｡"
 """the marks of living scripts, without those of ASCII (Unicode's property `Sentence_Terminal`)"""
+SENTENCE_ENDS = f".!?…{_MARKS}"
 _CLOSERS = r"(?:[\])}\"'”’›」』】》〉）］｣]|[“«»](?!\w)|[ \u00a0\u202f]»)*+"
 # The lookbehinds let a run of marks match at its start alone, so that the time is linear.
 _END = re.compile(
-    rf"(?<![.!?…{_MARKS}])(?=[.!?…]*+[{_MARKS}])[.!?…{_MARKS}]++{_CLOSERS}\s*+(?!(?<=．)\d)(?=\S)"
+    rf"(?<![{SENTENCE_ENDS}])(?=[.!?…]*+[{_MARKS}])[{SENTENCE_ENDS}]++"
+    rf"{_CLOSERS}\s*+(?!(?<=．)\d)(?=\S)"
     rf"|(?:(?<![.!?…])[.!?…]++|(?<=[\u0370-\u03ff\u1f00-\u1fff]);){_CLOSERS}\s++(?=\S)"
 )
 """the end of a sentence, and the white space after it, which some scripts do not write. A semicolon
 is the question mark of Greek"""
-_MARK = re.compile(rf"[.!?…;{_MARKS}]")
+_MARK = re.compile(rf"[;{SENTENCE_ENDS}]")
 _CONTINUATION = re.compile("[,;:]|(?<=[」』])(?:と|って)")
 """what begins no sentence; after a quotation, Japanese goes on with a particle"""
 _OPENERS = "\"'“„«»‹([¿¡「『"

@@ -34,7 +34,7 @@ def facts(folder, sources, targets, *, sides=("source", "target"), language="de"
     [
         (SENTENCES, True),
         ([*SENTENCES * 4, "Ein Hund rennt. Eine Frau liest."], True),
-        ([*SENTENCES, "Ein Hund rennt. Eine Frau liest."], False),
+        ([*SENTENCES, *["Ein Hund rennt. Eine Frau liest."] * 3], False),
         ([" ".join(SENTENCES)], False),
         (["Hund", "Frau", "St. Gallen", "Mai"], False),
     ],

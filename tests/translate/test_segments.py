@@ -17,6 +17,7 @@ from seq2seq_attn.translate.translation import Translation
     [
         (3, ["a b c"]),
         (5, ["a b .", "c d . e f"]),
+        (5, ["क ख ग।", "क ख ग घ"]),
         (4, ["▁a b ▁c d", "e ▁f"]),
         (4, ["▁a b c", "▁d e ▁f"]),
         (3, ["a b c", "d e f", "g"]),

@@ -25,11 +25,12 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import atomic_path, write_json
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
+from seq2seq_attn.text.sentences import SENTENCE_ENDS
 
 if TYPE_CHECKING:
     from seq2seq_attn.text.tokenizers.vectors import FloatArray
 
-_SENTENCE_ENDS = (*".!?…。！？", SOURCE_END)
+_SENTENCE_ENDS = (*SENTENCE_ENDS, SOURCE_END)
 
 
 class Source(ABC):
