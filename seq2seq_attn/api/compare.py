@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -26,7 +26,7 @@ from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.load import Settings, plain
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.names import trained_settings
+from seq2seq_attn.evaluation.names import REPEATED, trained_settings
 from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.variants import import_variants
@@ -214,32 +214,45 @@ def plan_runs(
     """Return the runs of every arm with every seed.
 
     Runs are in the order of seeds, so that an interrupted comparison has all arms of the first
-    seeds. Raises the UsageError of `load_config`, and UsageError if two arms are the same.
+    seeds. Arms that train alike are a null comparison, which shows how far seeds alone differ: each
+    has other seeds. Raises the UsageError of `load_config`, and UsageError if two arms have the
+    same name, or if arms that train alike have one seed.
     """
     base = layers.load().name
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
     arms: dict[str, dict[str, Any]] = {}
-    trained: dict[str, str] = {}
+    shifts: dict[str, int] = {}
+    trained: Counter[str] = Counter()
     variations = [_list_values(key, values) for key, values in vary.items()]
     for combination in itertools.product(*variations):
         label = "+".join(_label(key, value) for key, value in combination)
-        varied = {**dict(combination), "name": f"{base}+{label}" if label else base}
-        name = label or base.replace("/", "-")
-        config = load_config(layers.config_names, *layers.settings, varied)
+        config = load_config(layers.config_names, *layers.settings, dict(combination))
         settings = json.dumps(trained_settings(config), sort_keys=True)
-        if name in arms or settings in trained:
+        repetition = trained[settings]
+        trained[settings] += 1
+        end = _repetition_end(repetition)
+        name = f"{label or base.replace('/', '-')}{end}"
+        if name in arms or (repetition and len(seeds) == 1):
             raise UsageError(
-                f"--vary: {trained.get(settings, name)} and {name} train the same; give each value "
-                "once, of a setting that decides what is trained"
+                f"--vary: {name} trains like another arm; give each value once, of a setting that "
+                "decides what is trained, or two or more --seeds for a comparison of seeds alone"
             )
-        trained[settings] = name
-        arms[name] = varied
+        arms[name] = {**dict(combination), "name": f"{base}+{label}{end}" if label else base}
+        shifts[name] = repetition * max(seeds)
     planned = []
     for seed, (name, varied) in itertools.product(seeds, arms.items()):
-        fixed = {"seed": seed, "train.num_threads": NUM_THREADS}
+        own_seed = shifts[name] + seed
+        fixed = {"seed": own_seed, "train.num_threads": NUM_THREADS}
         config = load_config(layers.config_names, *layers.settings, varied, fixed)
-        planned.append(PlannedRun(Run(folder / f"{name}-s{seed}"), config))
+        planned.append(PlannedRun(Run(folder / f"{name}-s{own_seed}"), config))
     return planned
+
+
+def _repetition_end(repetition: int) -> str:
+    """Return the end of the name of an arm that trains like `repetition` earlier arms."""
+    if repetition == 0:
+        return ""
+    return REPEATED if repetition == 1 else f"{REPEATED}-{repetition}"
 
 
 def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:

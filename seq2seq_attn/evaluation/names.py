@@ -34,6 +34,8 @@ _NOT_TRAINED = {
 """Settings that do not change what is trained: they name a run, or say where and how to compute."""
 _DATED = re.compile(r"\d{4}-\d\d-\d\d-")
 """Pattern of the date that begins a directory name chosen by `train`."""
+REPEATED = "-again"
+"""The end of a configuration's name, perhaps with a number, in arms that train like another arm."""
 _MAX_SETTINGS = 3
 """The most settings in a name; with more settings, the directory's name says more."""
 
@@ -53,7 +55,8 @@ def find_arms(
 ) -> list[Arm]:
     """Group runs into arms by configuration and training text.
 
-    The arms are in the order of their first runs. A run with the configuration and the seed of an
+    The arms are in the order of their first runs. Runs of a null comparison, whose arms train
+    alike, are told apart by the end of their configuration's name (`REPEATED`). A run with the configuration and the seed of an
     earlier run begins another arm, because it adds nothing to the spread over seeds.
 
     Args:
@@ -64,7 +67,9 @@ def find_arms(
     times_seen: Counter[tuple[str, int]] = Counter()
     for index, config in enumerate(configs):
         text = texts[index] if texts else None
-        identity = json.dumps([trained_settings(config), text], sort_keys=True)
+        repeated = re.search(rf"{REPEATED}[-\d]*$", config.name)
+        name_end = repeated[0] if repeated else ""
+        identity = json.dumps([trained_settings(config), text, name_end], sort_keys=True)
         repetition = times_seen[identity, config.seed]
         times_seen[identity, config.seed] += 1
         groups.setdefault((identity, repetition), []).append(index)

@@ -24,6 +24,7 @@ from seq2seq_attn.api.settings import Layers
 from seq2seq_attn.cli.compare import parse_seeds, parse_variations
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.names import find_arms
 from seq2seq_attn.files import read_json
 from seq2seq_attn.run import LOCK, Run
 from seq2seq_attn.train.loop import train
@@ -94,6 +95,23 @@ def test_the_number_of_threads_is_a_setting_of_every_run():
 def test_an_invalid_variation_is_refused(vary, message):
     with pytest.raises(UsageError, match=message):
         plan("quickstart", parse_variations([vary]), [1])
+
+
+def test_arms_that_train_alike_have_other_seeds_and_stay_two_arms():
+    vary = {"attention": ["additive", "additive", "dot", "additive"]}
+    planned = plan("quickstart", vary, [1, 3], output=Path("here"))
+    expected = ["additive-s1", "additive-again-s4", "dot-s1", "additive-again-2-s7"]
+    expected += ["additive-s3", "additive-again-s6", "dot-s3", "additive-again-2-s9"]
+    assert [each.run.path.name for each in planned] == expected
+    assert [each.config.seed for each in planned] == [1, 4, 1, 7, 3, 6, 3, 9]
+    arms = find_arms(expected, [each.config for each in planned])
+    names_and_runs = [(arm.name, arm.runs) for arm in arms]
+    assert names_and_runs == [
+        ("additive", (0, 4)),
+        ("additive-again", (1, 5)),
+        ("dot", (2, 6)),
+        ("additive-again-2", (3, 7)),
+    ]
 
 
 def test_seeds():
