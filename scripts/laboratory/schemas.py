@@ -24,7 +24,13 @@ from scripts.laboratory.harness.runs import (
 from seq2seq_attn import load
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.significance import bootstrap, mean_difference, percentile_interval, pool
+from seq2seq_attn.metrics.significance import (
+    bootstrap,
+    holm,
+    mean_difference,
+    percentile_interval,
+    pool,
+)
 from seq2seq_attn.metrics.table import DEFAULT_METRICS
 from seq2seq_attn.text.lines import read_lines
 
@@ -122,7 +128,8 @@ def _arm_scores(results: Results, measure: Record) -> dict[str, Record]:
         if score.get("retention"):
             arms[arm]["retention"] = score["retention"]
         if score.get("paired_bootstrap"):
-            arms[arm]["p"] = score["paired_bootstrap"]["p_value"]
+            test = _select(score["paired_bootstrap"], "test", "p_value", "p_corrected")
+            arms[arm] |= {"p": test["p_corrected"], "paired_bootstrap": test}
     return arms
 
 
@@ -208,6 +215,7 @@ def _against(results: Results, name: str, settings: Record) -> Record:
         "num_runs": len(runs),
         "bleu": round(base_mean, 2),
         "gain": round(scores[name]["mean"] - base_mean, 2),
+        **scores[name]["paired_bootstrap"],
         "p_value": scores[name]["p"],
     }
 
@@ -283,6 +291,8 @@ def systems(results: Results) -> Records:
     samples = _split(results, bootstrap(scored))
     pooled = {name: pool(arm_samples) for name, arm_samples in samples.items()}
     baseline = pooled[experiment.baseline]
+    others = [arm for name, arm in pooled.items() if name != experiment.baseline]
+    tests = iter(holm([mean_difference(baseline, arm) for arm in others]))
     rows = []
     for name, arm_samples in pooled.items():
         config = results.runs_by_arm[name][0].config
@@ -296,7 +306,7 @@ def systems(results: Results) -> Records:
             gain = arm_samples.mean - baseline.mean
             gains_R = arm_samples.means_R - baseline.means_R
             row["gain"] = asdict(percentile_interval(gain, gains_R))
-            row["paired_bootstrap"] = asdict(mean_difference(baseline, arm_samples))
+            row["paired_bootstrap"] = asdict(next(tests))
         rows.append({**row, "seeds": list(arm_samples.values)})
     about = {
         "num_train": results.runs[0][1].config.data.limit.train,

@@ -136,9 +136,10 @@ def mix(
     """Return the statistics of a new seed, whose sentences come from runs by random weights."""
     rows_KND = np.stack([run.rows_ND for run in scored])
     weights_K = rng.dirichlet(np.full(len(scored), concentration))
-    chosen_N = rng.choice(len(scored), size=rows_KND.shape[1], p=weights_K)
+    num_pairs = rows_KND.shape[1]
+    chosen_N = rng.choice(np.arange(len(scored)), size=num_pairs, p=weights_K)
     first = scored[0]
-    rows_ND = rows_KND[chosen_N, np.arange(len(chosen_N))]
+    rows_ND = rows_KND[chosen_N, np.arange(num_pairs)]
     return CorpusStatistics(first.name, first.signature, rows_ND, first.metric)
 
 

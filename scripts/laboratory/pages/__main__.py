@@ -28,6 +28,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield ROOT / "README.md", readme()
     yield languages.PAGE, languages.own_text_page()
     yield DOCS / "serve.md", serve_page()
+    yield DOCS / "evaluate.md", evaluate_page()
     yield DOCS / "results.md", results.results_page(evaluated)
     yield DOCS / "quality.md", quality.quality_page()
     yield DOCS / "api.md", api.api_page()
@@ -57,6 +58,13 @@ def serve_page() -> str:
     block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
     text = (DOCS / "serve.md").read_text(encoding="utf-8")
     return replace_block(text, "figures", block)
+
+
+def evaluate_page() -> str:
+    """docs/evaluate.md, with the error rates of tests as the record has them."""
+    block = render("evaluate.md.j2", record=load_records(RECORDS)["null-comparison"])
+    text = (DOCS / "evaluate.md").read_text(encoding="utf-8")
+    return replace_block(text, "error rates", block)
 
 
 def problems() -> Iterator[str]:

@@ -8,7 +8,15 @@ from typing import Any, get_args
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.harness.records import RECORDS, Record, load_records
 from scripts.laboratory.harness.runs import changed_settings
-from scripts.laboratory.pages.render import LEVERS, mean_sd, origins, p_value, render, shared
+from scripts.laboratory.pages.render import (
+    LEVERS,
+    describe_tests,
+    mean_sd,
+    origins,
+    p_value,
+    render,
+    shared,
+)
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import read_json
 
@@ -31,6 +39,7 @@ def quality_page() -> str:
     records = load_records(RECORDS)
     changes = dict(records["first-look"]["rows"])
     del changes["the recipe"]
+    compared = [row["against"] for row in (*techniques, *changes.values(), records["distil"])]
     ordered = sorted(changes.items(), key=lambda change: -float(change[1]["against"]["gain"]))
     return render(
         "quality.md.j2",
@@ -41,6 +50,7 @@ def quality_page() -> str:
         techniques=techniques,
         ablation=[[row["without"], *_gain(row), *score_cells(row)] for row in techniques],
         changes=ordered,
+        paired_bootstrap=describe_tests(compared),
         num_gains=sum(_is_gain(change) for change in changes.values()),
         gain=lambda name: changes[name]["against"]["gain"],
         distil=records["distil"],

@@ -20,9 +20,17 @@ MECHANISMS = RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer
 have"""
-PAIRED_BOOTSTRAP = (
-    "one-sided paired bootstrap, as these records were made; a two-sided p is about twice as large"
-)
+TESTS = {
+    "": (
+        "paired bootstrap over sentences with sacreBLEU's formula, which counts one tail: a "
+        "two-sided p is about twice as large. It covers neither seeds nor the number of comparisons"
+    ),
+    "bootstrap": (
+        "two-sided paired bootstrap over sentences, with Holm's correction; it does not cover seeds"
+    ),
+    "bootstrap and seeds": "a two-sided test over seeds and sentences, with Holm's correction",
+}
+"""the tests that made the p-values of records; records from before the last two name no test"""
 BLEU = (
     "BLEU counts the words and sequences of up to four words that a translation shares with a "
     "person's translation: 0 is none, 100 is the same text."
@@ -57,9 +65,18 @@ def _templates() -> jinja2.Environment:
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
     templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
-    texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
+    texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU}
     templates.globals |= texts
     return templates
+
+
+def describe_tests(comparisons: Iterable[Record]) -> str:
+    """The tests that made the p-values of comparisons, in words."""
+    names = []
+    for comparison in comparisons:
+        is_old = "p_corrected" not in comparison
+        names.append("" if is_old else comparison["test"])
+    return "; or by ".join(TESTS[name] for name in dict.fromkeys(names))
 
 
 def header(cells: Sequence[str], *, align: str = "---:") -> str:

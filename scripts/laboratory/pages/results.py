@@ -8,7 +8,7 @@ from statistics import fmean
 
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, load_records
 from scripts.laboratory.pages.quality import recipe_records, test_cells, test_names, track
-from scripts.laboratory.pages.render import interval, mean_sd, origins, render
+from scripts.laboratory.pages.render import describe_tests, interval, mean_sd, origins, render
 
 MEASURES = {
     "bleu": "BLEU",
@@ -80,6 +80,8 @@ def results_page(records: Mapping[str, Record]) -> str:
     """The text of docs/results.md."""
     others = load_records(RECORDS)
     recipes = recipe_records()
+    systems = others["sources"]["systems"]
+    compared = [row["paired_bootstrap"] for row in systems if "gain" in row]
     return render(
         "results.md.j2",
         other=others,
@@ -88,6 +90,7 @@ def results_page(records: Mapping[str, Record]) -> str:
         tests=test_names(*recipes.values()),
         track=track,
         test_cells=test_cells,
+        paired_bootstrap=describe_tests(compared),
         origins=origins({f"records/{name}": others[name] for name in FEATURES}),
     )
 
