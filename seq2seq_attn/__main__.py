@@ -34,7 +34,8 @@ _MAX_ERROR = 800
 def main() -> NoReturn:
     """Run the command line of the process and exit. The installed command `seq2seq` calls this."""
     code = run(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # another Ctrl-C is quiet
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # another Ctrl-C is quiet
     try:
         # These steps end the interpreter, except that no objects are freed: the system frees
         # the memory faster than Python, which needs 0.4 s for the objects of torch.

@@ -241,6 +241,22 @@ def test_only_the_reader_of_stdout_ends_a_command_well(capfd, monkeypatch):
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
 
 
+ENDING = """
+import atexit, os, signal
+import seq2seq_attn.__main__ as main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main.run = lambda arguments: 130
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+main.main()
+"""
+
+
+def test_ctrl_c_while_the_process_ends_is_quiet():
+    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr == ""
+
+
 def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys):
     class Interrupted(ModuleType):
         def __getattr__(self, name: str) -> object:

@@ -13,6 +13,7 @@ from seq2seq_attn.data import builder, vocabs
 from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text import captions
@@ -400,3 +401,13 @@ def test_multi30k(multi30k_dir, tmp_path):
         path.unlink()
     again = prepare_corpus(config_from_dict({"data": {**data, "source_dir": str(tmp_path)}}))
     assert again.directory == prepared.directory
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+@pytest.mark.parametrize("name", ["manifest.json", "source.vocab", "train.source.ids"])
+def test_a_pipe_or_device_in_a_prepared_folder_is_refused_at_once(make_config, name, make):
+    folder = prepare_corpus(make_config()).directory
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(UserError, match=name):
+        PreparedCorpus(folder)
