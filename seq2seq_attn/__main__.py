@@ -138,8 +138,8 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         # `variants` is loaded if a module of the user was imported, which may have raised the error
         variants = sys.modules.get("seq2seq_attn.model.variants")
         place = variants.place_in_module(error) if variants else None
-        cause = f"raised in an imported module, at {place}" if place else "unexpected error"
-        text = f"{text} ({cause}; rerun with --debug for a traceback)"
+        hint = "rerun with --debug for a traceback"
+        text = f"{place}: {text} ({hint})" if place else f"{text} (unexpected error; {hint})"
     line = visible(" ".join(text.split()))
     if len(line) > _MAX_ERROR:  # the error may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"

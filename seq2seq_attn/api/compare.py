@@ -94,6 +94,7 @@ def compare(
         imports: modules of variants, which each training process imports.
         text: the user's parallel text, as in `train_model`.
     """
+    seeds = plain(list(seeds))
     if not seeds:
         raise UsageError("seeds=[]: name at least one, for example seeds=[1, 2, 3]")
     if at_once is not None and at_once < 1:

@@ -1,6 +1,5 @@
 """Prepare a corpus and train a run, from Python and for `seq2seq prepare` and `seq2seq train`."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Unpack
 
@@ -12,7 +11,7 @@ from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
-from seq2seq_attn.train.session import load_settings, newest_unfinished
+from seq2seq_attn.train.session import OnValidation, load_settings, newest_unfinished
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
 """The packaged configuration that prepares each named corpus."""
@@ -26,7 +25,7 @@ def train_model(
     run_dir: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    on_validation: Callable[[int, Mapping[str, float]], bool | None] | None = None,
+    on_validation: OnValidation | None = None,
     **text: Unpack[OwnText],
 ) -> Run:
     """Train a model as `seq2seq train` does. Return the run, whose `path` is its directory.

@@ -6,6 +6,7 @@ interpreter of the graphs.
 
 import base64
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from seq2seq_attn.report.template import fill_page
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import SIDES
+
+log = logging.getLogger(__name__)
 
 WEB = Path(__file__).parent / "web"
 _STYLES = (REPORT_WEB / "colors.css", REPORT_WEB / "heat.css", "page.css")
@@ -71,6 +74,10 @@ def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
     """Return everything that the page knows of a run, as plain JSON."""
     config = run.config
     model, _ = run.load_model(config.model)
+    for option in ("coverage_penalty", "no_repeat_ngram", "scorers", "prefix"):
+        value = getattr(config.search, option)
+        if value:
+            log.warning("%s: the page searches without search.%s=%s", run.path, option, value)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]
     # The second output holds the attention weights. If no operation reads them, they are a mean

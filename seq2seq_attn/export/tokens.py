@@ -31,7 +31,7 @@ def describe_run(run: Run) -> dict[str, Any]:
     config = run.config
     data = config.data
     return {
-        "source": _describe_side(data.source_language, run.source_vocab, run.source_tokenizer),
+        "source": _describe_side(data.source_name, run.source_vocab, run.source_tokenizer),
         "target": _describe_side(data.target_language, run.target_vocab, run.target_tokenizer),
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),

@@ -2,11 +2,12 @@
 device, without weights."""
 
 import logging
+from importlib.util import find_spec
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import find_extra, split_names
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, find_build
@@ -34,6 +35,8 @@ def check_config(config: Config) -> None:
         UsageError: for example, a variant or language is unknown, sizes do not fit together, or a
             device does not exist.
     """
+    if find_spec("tensorboard") is None:
+        raise UserError("tensorboard: not installed; run: pip install tensorboard")
     model = _build_on_meta(config)
     _check_objectives(config, model)
     _check_search(config)

@@ -7,7 +7,7 @@ elapsed time and signals before they act on them.
 import logging
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,13 @@ from seq2seq_attn.train.log_start import log_start
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.run_files import mark_finished, restore_run, write_run
 from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import check_start, create_run_dir, locked, set_num_threads
+from seq2seq_attn.train.session import (
+    OnValidation,
+    check_start,
+    create_run_dir,
+    locked,
+    set_num_threads,
+)
 from seq2seq_attn.train.update import Updater, UpdateResult, build_updater
 from seq2seq_attn.train.validate import Validator
 
@@ -40,11 +46,6 @@ The calls are rare, because memory that was returned to the system must be alloc
 again."""
 
 log = logging.getLogger(__name__)
-
-
-OnValidation = Callable[[int, Mapping[str, float]], bool | None]
-"""a function of the update and the scores of its validation, by name; training stops if it returns
-True"""
 
 
 def train(

@@ -12,6 +12,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import find_refusals
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
+from seq2seq_attn.run import REVERSE
 from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.reverse import ReverseModel
 
@@ -42,6 +43,11 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
         UsageError: a name or an option is unknown, an option has the wrong type, the model or the
             data lacks a property that an objective requires, or an objective has parameters.
     """
+    if REVERSE in config.train.objectives:
+        raise UsageError(
+            f"train.objectives.{REVERSE}: this name is that of the reverse model's loss; rename "
+            "the module"
+        )
     refusals = find_refusals(config.model, model.encoder, model.decoder)
     if not config.data.links:
         refusals["links"] = (

@@ -11,7 +11,7 @@ import fcntl
 import logging
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from itertools import count
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from seq2seq_attn.train.distributed import Group
 
 RUNS_DIR = Path("runs")
+OnValidation = Callable[[int, Mapping[str, float]], bool | None]
+"""a function of the update and the scores of its validation, by name; training stops if it returns
+True"""
 
 FIXED_ON_RESUME = (
     *("seed", "data", "model", "search", "train.start_from", "train.batch"),

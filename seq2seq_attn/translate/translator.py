@@ -156,7 +156,7 @@ class Translator:
                 attention over source positions.
         """
         n_best = options.get("n_best")
-        if n_best:
+        if n_best is not None:
             raise TypeError(
                 "translate gives one translation per line; use translate_n_best(texts, "
                 f"n_best={n_best})"

@@ -52,6 +52,11 @@ def test_every_value_with_every_seed_seed_after_seed():
     assert planned[1].config.name == "quickstart+bilinear"
 
 
+def test_seeds_may_be_an_array():
+    with pytest.raises(UsageError, match="no-such"):
+        comparison.compare("no-such", seeds=np.array([1, 2]))
+
+
 def test_several_variations_make_the_product():
     vary = {
         "model.hidden_size": np.array([96, 128]),

@@ -155,6 +155,38 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
     assert_fails(capsys, *wrong, code=2, message="search.sahre")
 
 
+BROKEN = """
+import torch
+from seq2seq_attn.model.attention.additive import Additive
+from seq2seq_attn.search.base import Scorer
+from seq2seq_attn.train.objectives.base import Objective
+
+class Vocabularies(Objective):
+    def term(self, outputs):
+        return {}["dog"]
+
+class Lookup(Scorer):
+    def rescore(self, scores, tokens, state):
+        return {}["dog"]
+
+"""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["train.objectives={'broken:Vocabularies': {}}"], "broken.py:9: KeyError: 'dog'"),
+        (["search.scorers={'broken:Lookup': {}}"], "broken.py:13: KeyError: 'dog'"),
+    ],
+)
+def test_an_error_of_a_variant_is_shown_as_the_variants(options, message, monkeypatch, capsys):
+    Path("broken.py").write_text(BROKEN, "utf-8")
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    train = ["train", "--run-dir", "mine", "--import=broken", *SHORT, *set_options(options)]
+    assert_fails(capsys, *train, code=1, message=message)
+
+
 @pytest.mark.usefixtures("folder")
 def test_an_exception_inside_a_variant_is_shown_with_its_file_and_line(capsys):
     text = Path("cosine.py").read_text("utf-8")

@@ -11,7 +11,7 @@ import pytest
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page, kept_values
-from seq2seq_attn.export.tokens import describe_tokenizer
+from seq2seq_attn.export.tokens import describe_run, describe_tokenizer
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
@@ -107,3 +107,17 @@ def test_a_page_without_saved_translations_has_no_curve(own, tmp_path):
 def test_a_tokenizer_that_a_page_lacks_is_named(source):
     with pytest.raises(UsageError, match=source.name):
         describe_tokenizer(source)
+
+
+def test_a_page_says_which_search_options_it_lacks(tmp_path, caplog):
+    config = toy_config()
+    search = config.search.model_copy(update={"coverage_penalty": 0.2, "no_repeat_ngram": 3})
+    run = make_toy_run(tmp_path / "run", config.model_copy(update={"search": search}))
+    export_page([run], tmp_path / "page.html")
+    for option in ("coverage_penalty=0.2", "no_repeat_ngram=3"):
+        assert f"search.{option}" in caplog.text
+
+
+def test_a_page_names_the_language_that_the_run_reads(tmp_path):
+    run = make_toy_run(tmp_path / "run", toy_config(source_languages=["fr"]))
+    assert describe_run(run)["source"]["language_name"] == "French"

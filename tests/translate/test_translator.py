@@ -179,6 +179,11 @@ def test_a_matrix_too_large_is_left_out_but_links_stay(short_segments, monkeypat
     assert joined.links() == whole.links()
 
 
+def test_translate_takes_no_n_best():
+    with pytest.raises(TypeError, match="n_best=0"):
+        fake(FakeModel()).translate(["s1"], n_best=0)
+
+
 def test_n_best_of_a_long_line_joins_rank_by_rank():
     translator = fake(FakeModel(num_free=4, seed=5, eos_bonus=1.0), max_source_length=2)
     first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
