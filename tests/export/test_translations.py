@@ -32,10 +32,13 @@ def check(
     prefix="",
 ):
     """In fp32, all translations are equal; in int16 995 of 1,000, as hypotheses that are close
-    change places."""
+    change places. A page neither splits lines into sentences nor passes unknown words through."""
     page = run.path.with_name(f"{run.path.name}-{weights}.html")
     export_page([run], page, weights)
     translator = load(run.path, "cpu")
+    options = {"split_sentences": "off"}
+    if run.config.search.unk == "pass":
+        options["unk"] = "keep"
     ids = translator.target_vocab.ids_of(translator.target_tokenizer.tokenize(prefix))
     tasks = ""
     for size in beam_sizes:
@@ -43,7 +46,7 @@ def check(
     command = [node(), str(DRIVER), str(page), str(WEB)]
     done = subprocess.run(command, input=tasks, capture_output=True, text=True)
     for size, answer in zip(beam_sizes, done.stdout.splitlines(), strict=True):
-        expected = translator.translate(lines, beam_size=size, prefix=prefix)
+        expected = translator.translate(lines, beam_size=size, prefix=prefix, **options)
         num_different = 0
         for best, (text, log_prob) in zip(expected, json.loads(answer), strict=True):
             is_close = abs(best.log_prob - log_prob) <= 1e-4
