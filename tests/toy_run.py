@@ -63,6 +63,7 @@ def toy_corpus(config, facts=None):
         target_tokenizer=target_tokenizer,
         source_vocab=build_vocab(Counter(source_tokens)),
         target_vocab=build_vocab(Counter(target_tokens)),
+        words=None,
         text_hashes=lambda sides: {"content": "toy", "train": "toy"},
         line_facts=lambda sides: facts or LineFacts(),
     )

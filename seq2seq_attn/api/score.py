@@ -141,7 +141,7 @@ def _as_json(score: PairScore, pair: Translation) -> str:
             "tokens": pair.tokens,
             "source_tokens": pair.source_tokens,
             "links": None if pair.heaviest is None else pair.links(),
-            "unknown": pair.unknown,
+            "unknown": pair.unknown_positions,
             "unknown_target": score.unknown_target,
         }
     )

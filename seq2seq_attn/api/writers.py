@@ -75,10 +75,11 @@ def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
     translation as in Moses: line number, text, log-probability and score, separated by `|||`.
 
     The format `json` is an object with the keys `line` (from 0), `source`, `text`, `score`,
-    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `is_cut`, `missing` and `warnings`.
-    `links` are pairs of a source and a target position, or null without attention. `unknown` are
-    positions of source tokens. `missing` are required terms that the translation lacks. If `n_best`
-    is above 1, the key `n_best` lists the keys of each translation that do not
+    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `unknown_positions`, `is_cut`,
+    `missing` and `warnings`. `links` are pairs of a source and a target position, or null without
+    attention. `unknown` are source words, and `unknown_positions` are positions of source tokens.
+    `missing` are required terms that the translation lacks. If `n_best` is above 1, the key
+    `n_best` lists the keys of each translation that do not
     describe the source.
 
     Args:
@@ -92,6 +93,7 @@ def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
         best = translations[0]
         values = {"line": number, "source": line, **_values(best, with_weights=with_weights)}
         values |= {"source_tokens": best.source_tokens, "unknown": best.unknown}
+        values["unknown_positions"] = best.unknown_positions
         if n_best > 1:
             values["n_best"] = [
                 _values(translation, with_weights=with_weights) for translation in translations

@@ -54,9 +54,9 @@ class SearchConfig(Section):
     """At most X target tokens per source token, plus search.max_length_extra. None: training
     chooses it so that the limit would cut none of its targets."""
     max_length_extra: ExtraLength = 10
-    unk: Literal["keep", "copy", "forbid"] = "keep"
-    """Unknown words: keep <unk>, copy the source token with the most attention, or never write
-    it."""
+    unk: Literal["pass", "keep", "copy", "forbid"] = "pass"
+    """Unknown words: pass them through unchanged; or let the model translate them and keep <unk>,
+    copy the source token with the most attention in its place, or never write <unk>."""
     prefix: Prefix = ""
     """Text that every translation starts with; subwords may continue its last word."""
     num_samples: NumSamples = 32

@@ -22,6 +22,7 @@ from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
+from seq2seq_attn.data.count_words import count_words
 from seq2seq_attn.data.draft import EXTRA, Draft, held_out_keys, write_extra, write_texts
 from seq2seq_attn.data.folder import open_if_whole, publish
 from seq2seq_attn.data.links import (
@@ -57,12 +58,14 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import (
     ListedFiles,
     list_files,
+    read_regular,
     sha256_of_values,
     temporary_folder,
     write_json,
 )
 from seq2seq_attn.leftovers import remove_leftovers
 from seq2seq_attn.runtime.threads import num_available_cpus
+from seq2seq_attn.text.known_words import WORDS, KnownWords
 from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.tokenizers.base import SIDES
 
@@ -190,9 +193,25 @@ def _build(
             notes += count_unknown(counts, vocabs)
     for side, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, side))
+    _write_words(directory, data, vocab_dir)
     meta = {**identity, "notes": notes, "splits": list(splits), "audit": audit}
     write_json(directory / META_NAME, meta)
     list_files(directory, directory.iterdir())
+
+
+def _write_words(directory: Path, data: DataConfig, vocab_dir: Path | None) -> None:
+    """Write the words of the training text, if the source is one text that is translated. The words
+    of the run in `vocab_dir` are known too."""
+    tokenizer = data.tokenizer
+    if not data.layout.is_one_text or tokenizer.sentences or tokenizer.target == "positions":
+        return
+    files = [split_path(directory, "train", side, "txt") for side in SIDES]
+    languages = (data.source_name, data.target_language)
+    words = count_words(files, languages, lowercase=tokenizer.lowercase)
+    if vocab_dir is not None and (vocab_dir / WORDS).exists():
+        old = KnownWords.load(vocab_dir / WORDS, read_regular)
+        words = words._replace(known=words.known | old.known)
+    words.save(directory / WORDS)
 
 
 def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, Any]) -> None:

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.line_facts import NUM_LINES, LineFacts, find_line_facts
-from seq2seq_attn.files import check_files, read_json, sha256_of_values
+from seq2seq_attn.files import check_files, read_json, read_regular, sha256_of_values
+from seq2seq_attn.text.known_words import WORDS, KnownWords
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -29,7 +30,7 @@ from seq2seq_attn.text.vocab import EOS, ExtendedIds, IdArray, Vocab, extended_i
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of the folder's format. It is increased when the same text would give different
 files. The folder is named by a hash that includes the version, so the text is prepared again."""
 META_NAME = "meta.json"
@@ -266,8 +267,8 @@ class PreparedCorpus:
     def text_hashes(self, sides: tuple[Side, Side] = SIDES) -> dict[str, str]:
         """Return the hashes by which a run recognizes its corpus.
 
-        `content` is a hash of all files except the metadata, so that it does not depend on how the
-        files were made.
+        `content` is a hash of all files except the metadata and the words, so that it does not
+        depend on how the files were made.
         `train` is a hash of the training text, which does not depend on the tokenizer. `mixed`,
         present with `data.mix`, is the `train` hash of the corpus from which pairs are drawn.
 
@@ -276,6 +277,7 @@ class PreparedCorpus:
         """
         content = dict(self._hashes)
         content.pop(META_NAME)
+        content.pop(WORDS, None)
         train = [self._hashes[f"train.{side}.txt"] for side in sides]
         hashes = {"content": sha256_of_values(content), "train": sha256_of_values(train)}
         if "mix" in self.meta:
@@ -300,6 +302,12 @@ class PreparedCorpus:
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
         return load_tokenizer(self.directory, "target")
+
+    @cached_property
+    def words(self) -> KnownWords | None:
+        """The words of the training text; None if the source is not one text."""
+        path = self.directory / WORDS
+        return KnownWords.load(path, read_regular) if path.exists() else None
 
     @cached_property
     def source_vocab(self) -> Vocab:

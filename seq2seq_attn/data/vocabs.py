@@ -28,6 +28,8 @@ MAX_TRAINING_LINES = 100_000
 """The approximate number of lines per side on which a tokenizer is trained."""
 _NUM_EXAMPLES = 3
 """number of unknown tokens that a note gives as examples"""
+_MAX_UNKNOWN = 0.5
+"""maximum share of unknown tokens in the text of a side; a text in another script has more"""
 
 
 def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
@@ -163,6 +165,9 @@ def count_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> li
     Args:
         counts: how often each token occurs in the training text, for each side.
         vocabs: the vocabulary of each side.
+
+    Raises:
+        UserError: most tokens of a side are unknown.
     """
     notes = []
     for side, counter, vocab in zip(SIDES, counts, vocabs, strict=True):
@@ -176,5 +181,10 @@ def count_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> li
         if unknown:
             examples = nlargest(_NUM_EXAMPLES, unknown, key=lambda token: (unknown[token], token))
             note += f", such as {', '.join(map(repr, examples))}"
+        if number > _MAX_UNKNOWN * total:
+            raise UserError(
+                f"data.vocab_from: {note}; train without --from, or on text in the language and "
+                "script of that run"
+            )
         notes.append(note)
     return notes

@@ -123,8 +123,9 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
         for best, *_ in translations:
             lines.append(best.text)
             num_cut += best.is_cut
-            num_unknown += len(best.unknown)
-            unknown.append((tuple(best.source_tokens), best.unknown) if best.unknown else None)
+            num_unknown += len(best.unknown_positions)
+            positions = best.unknown_positions
+            unknown.append((tuple(best.source_tokens), positions) if positions else None)
             # Maps are packed line by line, because the unpacked maps of a set need far more memory.
             attention = best.attention_map()
             maps.append(None if attention is None else pack_map(attention))

@@ -36,6 +36,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),
         "is_one_sentence": run.line_facts.one_sentence,
+        "words": run.words and run.words.as_json(),
     }
 
 

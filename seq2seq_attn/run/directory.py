@@ -33,6 +33,7 @@ from seq2seq_attn.run.history import Validation, parse_validations
 from seq2seq_attn.run.hub import HUB, download
 from seq2seq_attn.run.sets import SetText, read_set, write_sets
 from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.text.known_words import WORDS, KnownWords
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -170,6 +171,8 @@ class Run:
         prepared.target_tokenizer.save(self.path, target)
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
+        if sides == SIDES and prepared.words is not None:
+            prepared.words.save(self.path / WORDS)
         paths = [path for pattern in names.TEXT_FILES for path in self.path.glob(pattern)]
         list_files(self.path, paths)
         lines = prepared.line_facts(sides).model_dump()
@@ -250,6 +253,14 @@ class Run:
     def target_vocab(self) -> Vocab:
         """The vocabulary of the target side. Raises UserError: a file is missing or damaged."""
         return Vocab.load(vocab_path(self.path, "target"), self._read)
+
+    @cached_property
+    def words(self) -> KnownWords | None:
+        """The words of the training text. None if the source is not one text, or for the reverse
+        model. Raises UserError: the file is damaged."""
+        if WORDS not in self._files.listed:
+            return None
+        return KnownWords.load(self.path / WORDS, self._read)
 
     def _read(self, path: Path) -> bytes:
         return self._files.read(path.name)

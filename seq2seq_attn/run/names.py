@@ -3,6 +3,7 @@
 from seq2seq_attn.config.load import RUN_CONFIG
 from seq2seq_attn.data.store import RUN_CORPUS
 from seq2seq_attn.files import MANIFEST
+from seq2seq_attn.text.known_words import WORDS
 
 MODEL = "model.safetensors"
 FINISHED = "finished.json"
@@ -20,7 +21,7 @@ SETS = "sets"
 APPENDED = (LOG, METRICS, LOCK, LAST, SETS, REVERSE)
 """Training appends to these files, or writes in these folders. Every other file is replaced as a
 whole."""
-TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
+TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab", WORDS)
 LISTED = (RUN_CONFIG, MODEL, FINISHED, ENVIRONMENT, RUN_CORPUS, *TEXT_FILES)
 """patterns of the files that the manifest lists"""
 RUN_FILES = (

@@ -152,13 +152,17 @@ class App:
         texts: Any = [answer.texts[0] for answer in translated.answers]
         alternatives: Any = [answer.texts[1:] for answer in translated.answers]
         warnings: Any = [answer.warnings for answer in translated.answers]
+        unknown: Any = [answer.unknown for answer in translated.answers]
         if isinstance(asked.q, str):
             texts = texts[0]
             alternatives = alternatives[0]
             warnings = warnings[0]
+            unknown = unknown[0]
         answer: dict[str, Any] = {"translatedText": texts}
         if any(warnings):
             answer["warnings"] = warnings
+        if any(unknown):
+            answer["unknown"] = unknown
         if asked.alternatives:
             answer["alternatives"] = alternatives
         if translated.confidence is not None:
@@ -182,6 +186,8 @@ class App:
             }
             if answer.warnings:
                 translation["warnings"] = answer.warnings
+            if answer.unknown:
+                translation["unknown"] = answer.unknown
             translations.append(translation)
         return JSONResponse({"translations": translations})
 

@@ -34,6 +34,8 @@ class Answer(NamedTuple):
     """the translations, best first"""
     warnings: tuple[str, ...] = ()
     """what may be wrong with the best translation"""
+    unknown: tuple[str, ...] = ()
+    """the source words that the model does not know"""
 
 
 log = logging.getLogger(__name__)
@@ -92,7 +94,7 @@ def _answer(translations: Sequence[Any]) -> Answer | None:
         return None
     texts = list(dict.fromkeys(translation.text for translation in translations))
     missing = [f"lacks the term {term!r}" for term in translations[0].missing]
-    return Answer(texts, (*translations[0].warnings, *missing))
+    return Answer(texts, (*translations[0].warnings, *missing), translations[0].unknown)
 
 
 def join_answers(parts: Sequence[Answer]) -> Answer:
@@ -102,7 +104,9 @@ def join_answers(parts: Sequence[Answer]) -> Answer:
     for number in range(max(len(part.texts) for part in parts)):
         chosen = [part.texts[number if number < len(part.texts) else 0] for part in parts]
         texts.append("".join(chosen))
-    return Answer(texts, tuple(chain.from_iterable(part.warnings for part in parts)))
+    warnings = chain.from_iterable(part.warnings for part in parts)
+    unknown = chain.from_iterable(part.unknown for part in parts)
+    return Answer(texts, tuple(warnings), tuple(dict.fromkeys(unknown)))
 
 
 def check_glossary(pair: Pair, glossary: Glossary) -> str:

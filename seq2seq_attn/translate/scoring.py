@@ -132,7 +132,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Tran
                 attention=attention,
                 is_finished=True,
                 heaviest=heaviest,
-                unknown=translator.find_unknown(pair),
+                unknown_positions=translator.find_unknown(pair),
             )
         )
     return translations

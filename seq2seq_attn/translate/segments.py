@@ -198,11 +198,11 @@ def join_translations(segments: Sequence[Translation], source: Source) -> Transl
     source_tokens, positions = _join_sources(segments, source)
     tokens: list[str] = []
     heaviest: list[int] = []
-    unknown: list[int] = []
+    unknown_positions: list[int] = []
     for segment, segment_positions in zip(segments, positions, strict=True):
         tokens += segment.tokens
         heaviest += [segment_positions[index] for index in segment.heaviest or []]
-        unknown += [segment_positions[index] for index in segment.unknown]
+        unknown_positions += [segment_positions[index] for index in segment.unknown_positions]
     return Translation(
         text="".join(segment.text for segment in segments).strip(),
         tokens=tokens,
@@ -213,7 +213,7 @@ def join_translations(segments: Sequence[Translation], source: Source) -> Transl
         is_finished=all(segment.is_finished for segment in segments),
         heaviest=None if any(segment.heaviest is None for segment in segments) else heaviest,
         is_cut=any(segment.is_cut for segment in segments),
-        unknown=tuple(sorted(unknown)),
+        unknown_positions=tuple(sorted(unknown_positions)),
         missing=tuple(chain.from_iterable(segment.missing for segment in segments)),
         warnings=tuple(chain.from_iterable(segment.warnings for segment in segments)),
     )

@@ -53,8 +53,10 @@ class Translation:
     None for a model without attention"""
     is_cut: bool = False
     """whether the length limit cut this translation, or another hypothesis with a higher score"""
-    unknown: tuple[int, ...] = ()
-    """positions of the source tokens that are not in the run's vocabulary"""
+    unknown_positions: tuple[int, ...] = ()
+    """positions of the source tokens that are not in the run's vocabulary, or are unknown words"""
+    unknown: tuple[str, ...] = ()
+    """the source words that the model does not know"""
     missing: tuple[str, ...] = ()
     """required terms of a glossary that the translation lacks"""
     warnings: tuple[str, ...] = ()
@@ -82,7 +84,7 @@ class Translation:
             return None
         ends = [EOS_TOKEN] * (len(self.attention) - len(self.tokens))
         source = [EOS_TOKEN if token == SOURCE_END else token for token in self.source_tokens]
-        return AttentionMap(source, [*self.tokens, *ends], self.attention, self.unknown)
+        return AttentionMap(source, [*self.tokens, *ends], self.attention, self.unknown_positions)
 
     def plot(self) -> Figure:
         """Draw the attention as a heat map. `plot().savefig("map.pdf")` saves the figure.

@@ -61,6 +61,7 @@ from seq2seq_attn.translate.segments import (
 )
 from seq2seq_attn.translate.terms import Terms, check_method, prepare_terms, require_terms
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
+from seq2seq_attn.translate.unknown import unknown_words
 
 
 class _Plan(NamedTuple):
@@ -121,6 +122,7 @@ class Translator:
         self.line_facts = line_facts or LineFacts()
         self._scorer_runs: dict[str, Translator] = {}
         self.languages = config.data.source_name, config.data.target_language
+        self._unknown = unknown_words(text)
 
     def __repr__(self) -> str:
         sizes = f"{len(self.source_vocab):,} source and {len(self.target_vocab):,} target types"
@@ -236,7 +238,17 @@ class Translator:
         return chain.from_iterable(translated)
 
     def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
-        """Return the translations of each line of a chunk.
+        """Return the translations of each line of a chunk. Unknown words pass through."""
+        if self._unknown is None or plan.options.unk != "pass":
+            return self._translate_texts(lines, plan)
+        terms = plan.terms.by_words if plan.terms else ()
+        self._unknown.is_unknown.update(dict.fromkeys(chain.from_iterable(terms), False))
+        plain = partial(self._translate_texts, plan=plan)
+        weighted = partial(plain, plan=plan._replace(keep_attention=self.has_attention))
+        return self._unknown.translate(lines, plain, weighted, plan.keep_attention)
+
+    def _translate_texts(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
+        """Return the translations of each text by the model.
 
         The lines are split into segments, and segments of similar length are translated together.
         """
@@ -341,7 +353,7 @@ class Translator:
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
-            unknown=self.find_unknown(segment),
+            unknown_positions=self.find_unknown(segment),
             warnings=warnings,
         )
 

@@ -253,7 +253,7 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     report = run_evaluate(tmp_path, "cut", **named)
     expected = load(tmp_path / "cut", "cpu").translate(source)
     num_cut = sum(translation.is_cut for translation in expected)
-    num_unknown = sum(len(translation.unknown) for translation in expected)
+    num_unknown = sum(len(translation.unknown_positions) for translation in expected)
     assert num_cut > 0
     assert num_unknown > 0
     assert report.data["sets"][0]["translations"] == [

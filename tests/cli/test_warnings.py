@@ -127,7 +127,7 @@ def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):
         best = translations[0]
         for key in ("text", "tokens", "source_tokens"):
             assert found[key] == getattr(best, key)
-        assert found["unknown"] == list(best.unknown)
+        assert found["unknown_positions"] == list(best.unknown_positions)
         assert found["score"] == pytest.approx(best.score, abs=1e-5)
         assert [tuple(link) for link in found["links"]] == best.links()
         assert [each["text"] for each in found["n_best"]] == [each.text for each in translations]

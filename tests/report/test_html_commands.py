@@ -48,7 +48,7 @@ def assert_map(inside, stored, translation):
     tokens = inside["tokens"]
     shown = PackedMap(tuple(tokens[source]), tuple(tokens[target]), base64.b64decode(packed))
     np.testing.assert_array_equal(shown.levels_TS(), np.rint(translation.attention * 255))
-    assert unknown == list(translation.unknown)
+    assert unknown == list(translation.unknown_positions)
 
 
 def test_evaluate_keeps_attention_unknown_words_and_learning_curves(runs):
@@ -84,7 +84,7 @@ def test_translate_writes_the_maps_of_its_lines(runs, tmp_path):
     translate(lines, attention=path, run=runs / "additive", output=tmp_path / "out")
     inside = inside_page(path)
     first, _, last = load(runs / "additive", "cpu").translate(lines)
-    assert last.unknown
+    assert last.unknown_positions
     assert [line["number"] for line in inside["lines"]] == [1, 3]
     for line, translation in zip(inside["lines"], (first, last), strict=True):
         assert line["hypothesis"] == translation.text

@@ -54,7 +54,7 @@ def test_source_words_are_copied_whatever_is_done_with_unknown_ones(translator, 
     [named] = translator.translate(["Zabra"], **options)
     assert {*named.tokens} == {"Zabra"}
     assert "Zabra" in named.text
-    assert named.unknown == (0,)
+    assert named.unknown_positions == (0,)
     assert "<unk>" not in named.tokens
 
 

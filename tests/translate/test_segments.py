@@ -57,7 +57,7 @@ def test_segments_of_several_sources_are_joined_source_by_source():
     b."""
     first = make_part("t0 t1", "a \t x", [0, 3])
     second = make_part("t2", "b \t y", [2, 1])
-    parts = [first, replace(second, unknown=(0,))]
+    parts = [first, replace(second, unknown_positions=(0,))]
     source = SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
     joined = join_translations(parts, source)
     assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
@@ -65,7 +65,7 @@ def test_segments_of_several_sources_are_joined_source_by_source():
     np.testing.assert_array_equal(joined.attention.sum(axis=1), 1.0)
     assert joined.heaviest == [0, 5, 4]
     assert joined.links() == [(0, 0), (4, 2)]
-    assert joined.unknown == (1,)
+    assert joined.unknown_positions == (1,)
     labelled = joined.attention_map()
     assert labelled.source_tokens == ["a", "b", "<eos>", "x", "y", "<eos>"]
     assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]

@@ -133,6 +133,10 @@ class SpacyTokenizer(Tokenizer):
         another library."""
         return type(self._nlp.tokenizer).__module__ == "spacy.tokenizer"
 
+    def is_number(self, word: str) -> bool:
+        """Return whether a word is a number, in digits or in letters."""
+        return bool(self._nlp.vocab[word].like_num)
+
     def special_cases(self) -> dict[str, list[str]]:
         """Return each span that spaCy tokenizes by a special case, and the tokens of the special
         case."""

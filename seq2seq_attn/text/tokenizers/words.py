@@ -47,6 +47,15 @@ def breaks_words(language: str, lines: Sequence[str]) -> float:
     return sum(is_broken) / max(1, len(is_broken))
 
 
+def like_number(language: str, word: str) -> bool:
+    """Return whether a word is a number, such as `12` or `three`. Without spaCy, only digits
+    count."""
+    try:
+        return _spacy(spacy_language(language)).is_number(word)
+    except ImportError:
+        return word.isdecimal()
+
+
 def _spaces(line: str) -> set[int]:
     """Return, for each space of a line and for its end, the number of characters before it that are
     not spaces."""

@@ -1,0 +1,127 @@
+"""Count the words of the training text, and find stand-ins for unknown words.
+
+Stand-ins are pairs of a source word and a target word that occur in the same sentence pairs:
+
+    Dice(s, t) = 2 n(s, t) / (n(s) + n(t))
+
+n counts sentence pairs at the start of the text. Memory does not grow with the text, because rare
+words are dropped where there are too many words.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, product
+from pathlib import Path
+
+from seq2seq_attn.data.store import iter_exact
+from seq2seq_attn.text.known_words import KINDS, KnownWords, StandIn, kind_of, words_in
+from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.tokenizers.words import like_number
+
+MAX_WORDS = 200_000
+"""maximum number of words that are kept, the most frequent ones"""
+NUM_PAIRS = 20_000
+"""number of sentence pairs that stand-ins are looked for in"""
+_NUM_CANDIDATES = 1_000
+_LEAST_DICE = 0.85
+_LEAST_PAIRS = 3
+_MAX_SHARE = 0.05
+"""Words in a larger share of the sentences, such as `and`, are the last choice."""
+_TOO_FREQUENT = 0.3
+"""Words in a larger share of the sentences occur together by chance."""
+_NUM_NUMBERS = 4
+_NUM_SAME = 4
+_NUM_OTHERS = 4
+_FREQUENT = 5
+"""A number that occurs less often counts as unknown, because models learn rare numbers badly."""
+_EVIDENCE = 20
+"""number of words of a kind that show whether texts leave words of this kind as they are"""
+
+Sentences = Sequence[set[str]]
+
+
+def count_words(
+    files: Sequence[Path], languages: Sequence[str], *, lowercase: bool = False
+) -> KnownWords:
+    """Return the known words and the stand-ins of a file of source lines and a file of target
+    lines, in two languages."""
+    counts: Counter[str] = Counter()
+    sources: list[set[str]] = []
+    for words in _read(files[0], lowercase):
+        counts.update(words)
+        if len(sources) < NUM_PAIRS:
+            sources.append(set(words))
+        if len(counts) > 4 * MAX_WORDS:
+            counts = Counter(dict(counts.most_common(2 * MAX_WORDS)))
+    targets = list(map(set, islice(_read(files[1], lowercase), NUM_PAIRS)))
+    known = set()
+    for word, count in counts.most_common(MAX_WORDS):
+        if count >= _FREQUENT or kind_of(word) != "number":
+            known.add(word)
+    numbers = []
+    same = []
+    others = []
+    for pair in find_pairs(sources, targets):
+        # spaCy knows the words for numbers in some languages only.
+        if any(map(like_number, languages, pair)):
+            numbers.append(pair)
+        elif pair.source == pair.target:
+            same.append(pair)
+        else:
+            others.append(pair)
+    stand_ins = [*same[:_NUM_SAME], *others[:_NUM_OTHERS]]
+    copied = find_copied(counts, set(chain.from_iterable(targets)))
+    return KnownWords(frozenset(known), numbers[:_NUM_NUMBERS], stand_ins, copied)
+
+
+def _read(path: Path, lowercase: bool) -> Iterator[list[str]]:
+    for line in iter_exact(path):
+        yield words_in(normalize(line, lowercase=lowercase))
+
+
+def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
+    """Return the pairs of words that translate each other, the most frequent first. `sources` and
+    `targets` hold the words of each sentence pair."""
+    source_counts = _count(sources, targets)
+    target_counts = _count(targets, sources)
+    both: Counter[tuple[str, str]] = Counter()
+    for source, target in zip(sources, targets, strict=True):
+        both.update(product(source & source_counts.keys(), target & target_counts.keys()))
+    ranked = []
+    for (source_word, target_word), count in both.items():
+        total = source_counts[source_word] + target_counts[target_word]
+        if count >= _LEAST_PAIRS and 2 * count >= _LEAST_DICE * total:
+            pair = StandIn(source_word, target_word)
+            is_last_choice = count > _MAX_SHARE * len(sources)
+            ranked.append((source_word != target_word, is_last_choice, -count, pair))
+    # The words of a phrase, such as New York, form pairs with each other: each word is taken once.
+    by_source: dict[str, tuple[bool, int, StandIn]] = {}
+    by_target: set[str] = set()
+    for _, is_last_choice, rank, pair in sorted(ranked):
+        if pair.source not in by_source and pair.target not in by_target:
+            by_source[pair.source] = is_last_choice, rank, pair
+            by_target.add(pair.target)
+    return [pair for *_, pair in sorted(by_source.values())]
+
+
+def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
+    """Return the numbers of sentences that have a word, for frequent words and for words that both
+    sides have, but not for those in too many sentences."""
+    counts = Counter(chain.from_iterable(sentences))
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    shared = set(chain.from_iterable(others))
+    same = [word for word in ordered if word in shared]
+    candidates = [*ordered[:_NUM_CANDIDATES], *same[:_NUM_CANDIDATES]]
+    limit = _TOO_FREQUENT * len(sentences)
+    return {word: counts[word] for word in candidates if counts[word] <= limit}
+
+
+def find_copied(counts: Counter[str], target_words: set[str]) -> list[str]:
+    """Return the kinds of words that the text leaves as they are: those of which the target has a
+    word, or of which the source has too few words to tell."""
+    copied = []
+    for kind in KINDS:
+        words = [word for word in counts if kind_of(word) == kind]
+        if len(words) < _EVIDENCE or not target_words.isdisjoint(words):
+            copied.append(kind)
+    return copied

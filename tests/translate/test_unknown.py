@@ -1,0 +1,166 @@
+"""Unknown words pass through a translation by stand-ins. The model is a dictionary of words."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.text.known_words import KnownWords, StandIn, kind_of, words_in
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from seq2seq_attn.text.vocab import build_vocab
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+from seq2seq_attn.translate.unknown import UnknownWords
+
+PAIRS = {
+    "Das": "The",
+    "Rad": "bike",
+    "kostet": "costs",
+    "Euro": "euros",
+    "drei": "three",
+    "vier": "four",
+    "Paul": "Paul",
+    "Mann": "man",
+    "sieht": "sees",
+    ".": ".",
+    "(": "(",
+    ")": ")",
+}
+WORDS = KnownWords(
+    frozenset(PAIRS),
+    [StandIn("drei", "three"), StandIn("vier", "four")],
+    [StandIn("Paul", "Paul"), StandIn("Mann", "man")],
+    ["number", "code", "name"],
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "unknown"),
+    [
+        ("Das Rad kostet drei Euro.", "The bike costs three euros.", ()),
+        ("Das Rad kostet 4711 Euro.", "The bike costs 4711 euros.", ("4711",)),
+        ("Das Rad kostet 12.5 Euro.", "The bike costs 12.5 euros.", ("12.5",)),
+        ("Kowalski sieht (Xu-7).", "Kowalski sees (Xu-7).", ("Kowalski", "Xu-7")),
+        ("Paul sieht x@y.example.", "Paul sees x@y.example.", ("x@y.example",)),
+        ("Das 47 kostet 47 Euro.", "The 47 costs 47 euros.", ("47",)),
+        ("DAS RAD kostet Euro.", "The bike costs euros.", ("DAS", "RAD")),
+        ("4711", "4711", ("4711",)),
+        ("Kowalski 12345!", "Kowalski 12345!", ("Kowalski", "12345")),
+        ("😀 🎉", "😀 🎉", ("😀", "🎉")),
+        ("...", "...", ()),
+        ("", "", ()),
+    ],
+)
+def test_unknown_words_stay_in_place(line, text, unknown):
+    [translation] = translate([line])
+    assert (translation.text, translation.unknown) == (text, unknown)
+
+
+def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
+    [translation] = translate(["Das Rad kostet 4711 Euro."], numbers_become="15")
+    assert translation.text == "The bike costs 4711 euros."
+
+
+def test_a_word_that_is_lost_is_named_by_a_warning():
+    [translation] = translate(
+        ["Das Rad kostet 4711 Euro."], numbers_become="15", has_attention=False
+    )
+    assert "4711" not in translation.text
+    assert any("4711" in warning for warning in translation.warnings)
+
+
+def test_words_that_pass_have_no_warning():
+    [translation] = translate(["Das Rad kostet 4711 Euro."])
+    assert not translation.warnings
+
+
+def test_maps_are_labeled_with_the_unknown_word():
+    [translation] = translate(["Das Rad kostet 4711 Euro."])
+    assert translation.source_tokens[3] == translation.tokens[3] == "4711"
+    assert translation.unknown_positions == (3,)
+    assert translation.links()[3] == (3, 3)
+
+
+def test_lines_do_not_depend_on_the_other_lines():
+    lines = ["Das Rad kostet 4711 Euro.", "Paul sieht Kowalski.", "...", "Paul sieht Paul."]
+    together = [translation.text for translation in translate(lines)]
+    assert together == [translate([line])[0].text for line in lines]
+
+
+def test_attention_is_kept_only_if_it_is_asked_for():
+    [translation] = translate(["Paul sieht 4711."], keep_attention=False)
+    assert translation.attention is None
+
+
+@pytest.mark.parametrize("line", ["Das Rad kostet", "Ein Sportlerinnenrad"])
+def test_characters_of_names_are_translated(line):
+    vocab = build_vocab(Counter(CharacterTokenizer().tokenize("EinSportler nadkosetDRa")))
+    unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer(), {})
+    assert [version.text for version in unknown.versions(line)] == [line]
+
+
+def test_stand_ins_that_the_line_has_are_not_taken():
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), {})
+    texts = [version.text for version in unknown.versions("Paul sieht Kowalski drei 4711")]
+    assert texts == ["Paul sieht Mann drei vier"]
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("4711", "number"),
+        ("1,234.50", "number"),
+        ("12:30", "number"),
+        ("AB-12/3", "code"),
+        ("info@x.example", "code"),
+        ("https://x.example/a_b", "code"),
+        ("iPhone", "code"),
+        ("Kowalski", "name"),
+        ("Müller-Lüdenscheidt", "name"),
+        ("hund", "word"),
+    ],
+)
+def test_kind(word, kind):
+    assert kind_of(word) == kind
+    assert words_in(f"(„{word}“, a).") == [word, "a"]
+
+
+@pytest.mark.parametrize(
+    ("word", "is_copied"),
+    [("Kowalski", True), ("Radfahrer", True), ("Mannheim", False), ("Ehemann", False)],
+)
+def test_a_name_has_no_known_part(word, is_copied):
+    assert WORDS.is_copied(word) == is_copied
+
+
+VOCAB = build_vocab(Counter(list(PAIRS)))
+
+
+def translate(lines, *, keep_attention=True, **options):
+    """The best translations by a model that translates word by word."""
+    source, target = SpacyTokenizer("de"), SpacyTokenizer("en")
+    unknown = UnknownWords(WORDS, source, VOCAB, target, {})
+
+    def translate_texts(texts):
+        return [[word_by_word(text, source, target, **options)] for text in texts]
+
+    results = unknown.translate(lines, translate_texts, translate_texts, keep_attention)
+    return [translations[0] for translations in results]
+
+
+def word_by_word(text, source, target, *, numbers_become=None, has_attention=True):
+    sources = source.tokenize(text)
+    tokens = [PAIRS[token] for token in sources]
+    if numbers_become:
+        tokens = [{"three": "15", "four": "15"}.get(token, token) for token in tokens]
+    weights_TS = np.eye(len(tokens) + 1, dtype=np.float32)
+    return Translation(
+        text=target.detokenize(tokens),
+        tokens=tokens,
+        score=-1.0,
+        log_prob=-float("Mann" in text),
+        source_tokens=[*sources, EOS_TOKEN],
+        attention=weights_TS if has_attention else None,
+        is_finished=True,
+        heaviest=list(range(len(tokens))) if has_attention else None,
+    )
