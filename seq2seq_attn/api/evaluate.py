@@ -30,7 +30,7 @@ from seq2seq_attn.metrics.attention import AttentionStatistics
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
-from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf, find_metric
 from seq2seq_attn.report.files import check_report_files, write_report_files
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
@@ -308,7 +308,8 @@ def _adapt(settings: Settings, system: System) -> Settings:
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
     metric = system.config.train.validation.metric
-    if not settings.metrics and metric in METRICS and METRICS[metric].is_scored_by_length:
+    has_default = not settings.metrics and metric != "perplexity"
+    if has_default and find_metric(metric).is_scored_by_length:
         settings = replace(settings, metrics=tuple(dict.fromkeys([metric, *DEFAULT_METRICS])))
     return settings
 

@@ -157,6 +157,7 @@ Import = Annotated[
         "Import MODULE; its variant is then available under that name. May be repeated.",
         "--import",
         callback=_import_variants,
+        is_eager=True,
     ),
 ]
 Debug = Annotated[bool, flag("--debug", "Show the traceback of an error, and more of the log.")]

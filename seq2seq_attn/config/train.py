@@ -1,6 +1,8 @@
 """The settings of training: batches, optimizer, schedules, validation, objectives."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from seq2seq_attn.config.types import (
     BeamSize,
@@ -17,6 +19,8 @@ from seq2seq_attn.config.types import (
     Section,
     Weight,
 )
+
+ImportedName = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
 
 
 class BatchConfig(Section):
@@ -76,8 +80,8 @@ class ValidationConfig(Section):
 
     every_updates: PositiveInt | None = None
     """The number of updates between validations. None means one validation per epoch."""
-    metric: Literal["bleu", "perplexity", "chrf", "exact", "cer", "wer"] = "bleu"
-    """The metric by which the best model is chosen."""
+    metric: Literal["bleu", "perplexity", "chrf", "exact", "cer", "wer"] | ImportedName = "bleu"
+    """The metric by which the best model is chosen; `MODULE:CLASS` for a metric of your own."""
     patience: PositiveInt | None = None
     """The number of consecutive validations without a better score after which training stops. None
     means no early stopping."""

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.metrics.table import METRICS
+from seq2seq_attn.metrics.table import METRICS, find_metric
 from seq2seq_attn.text.languages import separates_words, short_code
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
@@ -123,6 +123,9 @@ class CorpusStatistics:
         """
         if sums_RD.dtype == np.int64:
             sums_RD = sums_RD.astype(np.float64)
+        score = getattr(self.metric, "score", None)
+        if score is not None:  # a metric from outside the package
+            return np.array([score(sums) for sums in sums_RD.tolist()])
         return _FORMULAS[METRICS[self.name].kind](sums_RD)
 
 
@@ -144,7 +147,7 @@ class Measure:
         """Prepare the references of a metric.
 
         Args:
-            name: A key of `METRICS`.
+            name: A key of `METRICS`, or the name of an imported metric.
             others: Further references of the same sentences.
             target_language: The language chooses the tokenizer of BLEU. TER and WER count
                 characters if the language does not separate words.
@@ -152,8 +155,7 @@ class Measure:
         Raises:
             UserError: The metric is unknown, or lists of references differ in length.
         """
-        if name not in METRICS:
-            raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
+        metric = find_metric(name)
         for further in others:
             if len(further) != len(references):
                 raise UserError(
@@ -163,7 +165,6 @@ class Measure:
         self.name = name
         self._num_pairs = len(references)
         self._language = target_language
-        metric = METRICS[name]
         counts_characters = name in ("ter", "wer") and not separates_words(target_language)
         self._splits_words = counts_characters or metric.options.get("tokenize") == "none"
         options = dict(metric.options)
@@ -175,7 +176,9 @@ class Measure:
 
         # sacreBLEU logs advice about options of its own command, which users cannot set here.
         logging.getLogger("sacrebleu").setLevel(logging.ERROR)
-        kind = EditMetric if metric.kind == "edits" else getattr(metrics, metric.kind)
+        kind = EditMetric if metric.kind == "edits" else metric.kind
+        if isinstance(kind, str):
+            kind = getattr(metrics, kind)
         # Each stream has a reference of every sentence. sacreBLEU silently accepts the transposed
         # list, too.
         streams = [self._prepare(stream) for stream in (references, *others)]

@@ -11,6 +11,7 @@ r_n. CER counts characters, spaces among them. WER counts words split at spaces.
 exceed 100; less is better.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -85,3 +86,32 @@ class EditMetric(Metric):
 
     def _aggregate_and_compute(self, stats: Sequence[Sequence[int]]) -> Score:
         return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
+
+
+class OwnMetric(EditMetric):
+    """The contract of metrics from outside the package (`--import`): counts of a sentence, and the
+    score of summed counts. So buckets of length, pooled sets and resamples are sums of counts."""
+
+    title: str
+    about: str = "a metric of your own"
+    """what the score counts, in a few words for readers of reports"""
+    is_lower_better: bool = False
+
+    def __init__(self, *, references: Sequence[Sequence[str]]) -> None:
+        super().__init__(self.title, references=references)
+
+    @abstractmethod
+    def count(self, hypothesis: str, references: Sequence[str]) -> Sequence[float]:
+        """Return the counts of a sentence, as many for each sentence."""
+
+    @abstractmethod
+    def score(self, sums: Sequence[float]) -> float:
+        """Return the score of summed counts."""
+
+    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[Any]:
+        return [*self.count(hypothesis, ref_kwargs["references"])]
+
+    def _compute_score_from_stats(self, stats: Sequence[float]) -> Score:
+        result = Score(self.unit, self.score(stats))
+        result._verbose = f"sums = {list(stats)}"
+        return result

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.variants import Axis, find_build
+
 LengthOf = Literal["source", "reference"]
 LengthIn = Literal["tokens", "characters"]
 
@@ -17,8 +20,8 @@ class Metric:
     """The properties of one metric."""
 
     title: str
-    kind: Literal["BLEU", "CHRF", "TER", "edits"]
-    """the kind of statistics and formula"""
+    kind: Any
+    """the kind of statistics and formula (`bleu.py`), or the class of an imported metric"""
     about: str
     """what the score counts, in a few words for readers of reports"""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -84,4 +87,20 @@ METRICS = {
         is_lower_better=True,
     ),
 }
+_OWN = Axis("", "metric {name!r}", "metric", "seq2seq_attn.metrics.edits:OwnMetric")
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
+
+
+def find_metric(name: str) -> Metric:
+    """Return a metric by its name, `MODULE:CLASS` for a metric of an imported module. Such a metric
+    is added to `METRICS`.
+
+    Raises:
+        UsageError: there is no such metric.
+    """
+    if name not in METRICS:
+        if ":" not in name:
+            raise UsageError(f"metric {name!r}: not one of {', '.join(METRICS)}, or MODULE:CLASS")
+        kind: Any = find_build(_OWN, name)
+        METRICS[name] = Metric(kind.title, kind, kind.about, is_lower_better=kind.is_lower_better)
+    return METRICS[name]

@@ -33,7 +33,7 @@ ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "ou
 @dataclass(frozen=True)
 class Axis:
     """Describe a folder of variants and the configuration keys that name a variant. In both keys,
-    `{name}` stands for the variant's name."""
+    `{name}` stands for the variant's name. An axis without a folder has imported variants only."""
 
     package: str
     key: str
@@ -144,6 +144,8 @@ def place_in_module(error: Exception) -> str | None:
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
     """Return the names of the package's variants, which are the files in the axis's folder."""
     axis = AXES[axis] if isinstance(axis, str) else axis
+    if not axis.package:
+        return []
     spec = importlib.util.find_spec(axis.package)
     assert spec is not None
     modules = pkgutil.iter_modules(spec.submodule_search_locations)

@@ -8,6 +8,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import find_extra, split_names
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.metrics.table import find_metric
 from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, find_build
@@ -89,6 +90,8 @@ def _check_search(config: Config) -> None:
     for name in search.scorers:
         find_build(SCORER, name)
     metric = config.train.validation.metric
+    if metric != "perplexity":
+        find_metric(metric)
     if not config.data.layout.columns and metric != "perplexity":
         raise UsageError(
             f"train.validation.metric={metric}: a language model (data.source_language=none) has "

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import find_refusals
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
@@ -88,4 +88,10 @@ def batch_loss(
         outputs, reverse_sum = reverse.read(outputs, batch, label_smoothing=label_smoothing)
         reverse_sums.append(reverse_sum)
     terms = [objective.term(outputs) for objective in objectives]
+    for objective, term in zip(objectives, terms, strict=True):
+        if term.dim() != 0:
+            raise UserError(
+                f"objective {type(objective).__name__}: its term has the shape "
+                f"{list(term.shape)}; expected the sum over the batch, a 0-d tensor"
+            )
     return BatchLoss(loss.loss_sum, loss.nll_sum, terms + reverse_sums)

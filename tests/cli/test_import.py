@@ -13,6 +13,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails, outputs, set_options
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -50,6 +51,7 @@ MODULES = (
     "sentinel",
     "pyramid",
     "teacher",
+    "bag_of_words",
 )
 
 
@@ -124,6 +126,26 @@ def test_a_sentinel_and_a_pyramid_train_are_resumed_and_drawn(folder, capsys):
     assert_fails(capsys, *translate, "--unk", "copy", code=2, message="unk")
 
 
+def test_a_metric_from_outside_chooses_the_best_model_and_is_reported(folder, monkeypatch, capsys):
+    name = "bag_of_words:BagOfWords"
+    imported = "--import=bag_of_words"
+    chosen = set_options([f"train.validation.metric={name}"])
+    options = ["--split", "valid", "--by-length", "3,5", "--json", "scores.json"]
+    try:
+        assert run(["train", "--run-dir", "mine", imported, *SHORT, *chosen]) == 0
+        last = Path("mine/metrics.jsonl").read_text("utf-8").splitlines()[-1]
+        assert json.loads(last)["metric"] == name
+        assert run(["train", "--run-dir", "other", *SHORT, "--set", "seed=9"]) == 0
+        evaluate = ["evaluate", "mine", "other", imported, *options]
+        assert run([*evaluate, "--metric", name, "--report", "report.html"]) == 0
+        assert name in Path("scores.json").read_text("utf-8")
+        assert "bag of words" in Path("report.html").read_text("utf-8")
+    finally:
+        METRICS.pop(name, None)
+    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    assert_fails(capsys, "evaluate", "mine", code=2, message="--import bag_of_words")
+
+
 def test_a_teacher_trains_a_student_of_its_vocabulary(folder, capsys):
     teach = "train.objectives={teacher: {weight: 1, options: {run: first}}}"
     assert run(["train", "--run-dir", "first", *SHORT]) == 0
@@ -157,6 +179,7 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
 
 BROKEN = """
 import torch
+from seq2seq_attn.metrics.edits import OwnMetric
 from seq2seq_attn.model.attention.additive import Additive
 from seq2seq_attn.search.base import Scorer
 from seq2seq_attn.train.objectives.base import Objective
@@ -169,6 +192,16 @@ class Lookup(Scorer):
     def rescore(self, scores, tokens, state):
         return {}["dog"]
 
+class Shape(Objective):
+    def term(self, outputs):
+        return outputs.hidden_TBH
+
+class Count(OwnMetric):
+    title = "count"
+    def count(self, hypothesis, references):
+        return {}["dog"]
+    def score(self, sums):
+        return 0.0
 """
 
 
@@ -176,13 +209,16 @@ class Lookup(Scorer):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["train.objectives={'broken:Vocabularies': {}}"], "broken.py:9: KeyError: 'dog'"),
-        (["search.scorers={'broken:Lookup': {}}"], "broken.py:13: KeyError: 'dog'"),
+        (["train.objectives={'broken:Vocabularies': {}}"], "broken.py:10: KeyError: 'dog'"),
+        (["train.objectives={'broken:Shape': {}}"], "objective Shape"),
+        (["search.scorers={'broken:Lookup': {}}"], "broken.py:14: KeyError: 'dog'"),
+        (["train.validation.metric=broken:Count"], "broken.py:23: KeyError: 'dog'"),
     ],
 )
 def test_an_error_of_a_variant_is_shown_as_the_variants(options, message, monkeypatch, capsys):
     Path("broken.py").write_text(BROKEN, "utf-8")
     monkeypatch.delitem(sys.modules, "broken", raising=False)
+    monkeypatch.setattr("seq2seq_attn.metrics.table.METRICS", METRICS.copy())
     train = ["train", "--run-dir", "mine", "--import=broken", *SHORT, *set_options(options)]
     assert_fails(capsys, *train, code=1, message=message)
 
