@@ -22,6 +22,8 @@ SPACE = "▁"
 def tokenize(line: str, side: dict[str, Any]) -> list[str]:
     """The tokens of a line by the run's tokenizer. For a unigram model these are the most probable
     subwords (Viterbi)."""
+    if side["lowercase"] in ("az", "tr"):
+        line = line.replace("İ", "i").replace("I", "ı")
     line = " ".join((line.lower() if side["lowercase"] else line).split())
     if side["tokenizer"] == "characters":
         return list(line.replace(" ", SPACE))

@@ -9,7 +9,6 @@ seed; an ensemble is an arm by itself.
 """
 
 import logging
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -105,7 +104,7 @@ def evaluate(
     translations += [[other.read(test_set) for test_set in sets] for other in others]
     scored: list[AnySystem] = [*systems, *others]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
-    histories = [system.history() for system in scored]
+    histories = [system.history() for system in systems] + [({}, [])] * len(others)
     page = partial(html_report, result, sets, translations, histories)
     if plots is None and outputs.files and not outputs.is_named:
         plots = "png"
@@ -179,8 +178,10 @@ def _find_outputs(
         paths = [*inputs.references, *(other.path for other in others)]
         check_report_files(files, [inputs.source, *paths] if inputs.source else paths)
     elif systems:
-        names = [re.sub(r"\W+", "-", other.name) for other in others]
-        return _Outputs(_choose_files(systems, [*inputs.words(), *names]), False)
+        words = inputs.words()
+        if others:
+            words.append("hypotheses")
+        return _Outputs(_choose_files(systems, words), False)
     return _Outputs(files, bool(files))
 
 

@@ -247,7 +247,6 @@ class Warnings:
         self._counts.update(lines=1, tokens=len(tokens))
         self._counts.update(unknown=len(unknown), lines_unknown=bool(unknown))
         self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
-        self._counts.update(lacking=bool(best.missing))
         if best.warnings:
             self._warned.append(number + 1)
         for word in map(_show, unknown):
@@ -267,7 +266,7 @@ class Warnings:
             log.warning(message, self._where, tokens, lines, ", ".join(self._examples))
         if self._warned:
             lines = ", ".join(map(str, self._warned[:_MAX_EXAMPLES]))
-            message = "%s%s of %s may lack a part of the text, such as line %s"
+            message = "%s%s of %s may lack a part of the text or a term, such as line %s"
             log.warning(message, self._where, f"{len(self._warned):,}", num_lines, lines)
         if counts["broken"]:
             message = (
@@ -275,9 +274,6 @@ class Warnings:
                 "--precision fp32"
             )
             log.warning(message, self._where, f"{counts['broken']:,}", num_lines)
-        if counts["lacking"]:
-            message = "%s%s of %s without a term that the glossary requires"
-            log.warning(message, self._where, f"{counts['lacking']:,}", num_lines)
         if counts["cut"]:
             ratio = self._search.length_ratio
             limit = f"{ratio:g} * source tokens + {self._search.max_length_extra}"

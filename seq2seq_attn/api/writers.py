@@ -75,12 +75,10 @@ def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
     translation as in Moses: line number, text, log-probability and score, separated by `|||`.
 
     The format `json` is an object with the keys `line` (from 0), `source`, `text`, `score`,
-    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `unknown_positions`, `is_cut`,
-    `missing` and `warnings`. `links` are pairs of a source and a target position, or null without
-    attention. `unknown` are source words, and `unknown_positions` are positions of source tokens.
-    `missing` are required terms that the translation lacks. If `n_best` is above 1, the key
-    `n_best` lists the keys of each translation that do not
-    describe the source.
+    `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `unknown_positions`, `is_cut` and
+    `warnings`. `links` are pairs of a source and a target position, or null without attention.
+    `unknown` are source words, and `unknown_positions` are positions of source tokens. If `n_best`
+    is above 1, the key `n_best` lists the keys of each translation that do not describe the source.
 
     Args:
         format: `text` or `json`.
@@ -114,7 +112,6 @@ def _values(translation: Translation, *, with_weights: bool) -> dict[str, object
         "tokens": translation.tokens,
         "links": None if translation.heaviest is None else translation.links(),
         "is_cut": translation.is_cut,
-        "missing": translation.missing,
         "warnings": translation.warnings,
     }
     if with_weights:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.translations import SetTranslations
-from seq2seq_attn.run.history import Validation
 from seq2seq_attn.text.languages import CODE
 from seq2seq_attn.text.lines import plain_name, read_lines
 from seq2seq_attn.text.normalize import one_line
@@ -22,10 +21,6 @@ class HypothesisFile(NamedTuple):
     def describe(self) -> dict[str, Any]:
         """Return a description for reports."""
         return {"name": self.name, "path": str(self.path)}
-
-    def history(self) -> tuple[dict[str, Any], list[Validation]]:
-        """Return an empty configuration and no validations."""
-        return {}, []
 
     def read(self, test_set: EvaluationSet) -> SetTranslations:
         """Read the translations of a set. Raises UserError if their number is another."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
-from seq2seq_attn.text.languages import english_name
+from seq2seq_attn.text.languages import english_name, short_code
+from seq2seq_attn.text.normalize import has_dotless_i
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -65,6 +66,8 @@ def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
         is_bpe = all(score == int(score) for score in scores.values())
         return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
+        if tokenizer.lowercase and has_dotless_i(tokenizer.language):
+            described["lowercase"] = short_code(tokenizer.language)
         if not tokenizer.has_rules:
             raise UsageError(
                 f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with "

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.table import METRICS, find_metric
 from seq2seq_attn.text.languages import separates_words, short_code
-from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.normalize import has_dotless_i, lower, normalize
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 if TYPE_CHECKING:
@@ -209,7 +209,13 @@ class Measure:
         return CorpusStatistics(self.name, signature, rows_ND, self._metric)
 
     def _prepare(self, lines: Sequence[str]) -> list[str]:
-        """Normalize each line, or split it into words that are joined by spaces."""
+        """Normalize each line, or split it into words that are joined by spaces.
+
+        Metrics of lower-cased text get the lower case of the language. That of sacreBLEU is the
+        same but for Turkish and Azerbaijani.
+        """
+        if METRICS[self.name].options.get("lowercase") and has_dotless_i(self._language):
+            lines = [lower(line, self._language) for line in lines]
         if self._splits_words:
             return [" ".join(words) for words in split_words(self._language, lines)]
         return [normalize(line) for line in lines]

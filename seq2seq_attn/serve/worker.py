@@ -93,8 +93,7 @@ def _answer(translations: Sequence[Any]) -> Answer | None:
     if not math.isfinite(translations[0].log_prob):
         return None
     texts = list(dict.fromkeys(translation.text for translation in translations))
-    missing = [f"lacks the term {term!r}" for term in translations[0].missing]
-    return Answer(texts, (*translations[0].warnings, *missing), translations[0].unknown)
+    return Answer(texts, translations[0].warnings, translations[0].unknown)
 
 
 def join_answers(parts: Sequence[Answer]) -> Answer:

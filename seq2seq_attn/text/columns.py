@@ -73,7 +73,6 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
     missing or not unique."""
     one_word_names = {}
     short_names = {}
-    num_english = 0
     for key, name in names.items():
         words = _words(name)
         if len(words) > _MAX_WORDS:
@@ -81,11 +80,10 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
         short_names[key] = name
         if " " not in name.strip():
             one_word_names[key] = name
-        num_english += name.isascii() and all(len(word) > 2 for word in words)
     columns = _match(one_word_names, [(language,) for language in languages])
     if not columns and len(languages) == 2:
         columns = _match(one_word_names, _ROLES)
-    if not columns and num_english >= len(languages):
+    if not columns:
         columns = _match(short_names, [(english_name(language),) for language in languages])
     return columns
 

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from seq2seq_attn.text.languages import short_code
+
 # Characters that become spaces: line and paragraph separators, tabs, NUL and other control
 # characters, and zero-width spaces, which separate words in Khmer.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029]")
@@ -30,16 +32,29 @@ _MAYBE_MARKS = re.compile(r"\w?[^\w\s]{14,}")
 _HAS_RUN = re.compile(r"[^\w\s][^\w\s]{13}")
 
 
-def normalize(text: str, *, lowercase: bool = False) -> str:
+def normalize(text: str, *, lowercase: bool = False, language: str = "") -> str:
     """Return the line in Unicode form NFC, with single spaces, without control characters, with at
-    most 30 successive combining marks, and in lower case if `lowercase` is set."""
+    most 30 successive combining marks, and in the lower case of a language if `lowercase` is
+    set."""
     if not text.isprintable():
         text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", _CONTROL.sub(" ", text)))
     if lowercase:
-        text = text.lower()
+        text = lower(text, language)
     if not text.isascii():
         text = unicodedata.normalize("NFC", _with_few_marks(text))
     return " ".join(text.split())
+
+
+def has_dotless_i(language: str) -> bool:
+    """Return whether I and İ are the capitals of ı and i, as in Turkish and Azerbaijani."""
+    return short_code(language) in ("az", "tr")
+
+
+def lower(text: str, language: str) -> str:
+    """Return the text in lower case by the rules of a language."""
+    if has_dotless_i(language):
+        text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
+    return text.lower()
 
 
 def decompose(text: str) -> str:

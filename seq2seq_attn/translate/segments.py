@@ -214,7 +214,6 @@ def join_translations(segments: Sequence[Translation], source: Source) -> Transl
         heaviest=None if any(segment.heaviest is None for segment in segments) else heaviest,
         is_cut=any(segment.is_cut for segment in segments),
         unknown_positions=tuple(sorted(unknown_positions)),
-        missing=tuple(chain.from_iterable(segment.missing for segment in segments)),
         warnings=tuple(chain.from_iterable(segment.warnings for segment in segments)),
     )
 

@@ -142,5 +142,6 @@ def require_terms(
         for index, translations in zip(indices, again, strict=True):
             translated[index] = []
             for translation in translations:
-                missing = terms.missing(found, translation)
-                translated[index].append(replace(translation, missing=missing))
+                missing = map("the term {!r} is missing".format, terms.missing(found, translation))
+                warnings = (*translation.warnings, *missing)
+                translated[index].append(replace(translation, warnings=warnings))

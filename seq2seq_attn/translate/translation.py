@@ -57,8 +57,6 @@ class Translation:
     """positions of the source tokens that are not in the run's vocabulary, or are unknown words"""
     unknown: tuple[str, ...] = ()
     """the source words that the model does not know"""
-    missing: tuple[str, ...] = ()
-    """required terms of a glossary that the translation lacks"""
     warnings: tuple[str, ...] = ()
     """sentences that say why the translation may be wrong"""
 

@@ -262,15 +262,16 @@ class Translator:
 
         all_translations = self._translate_segments(segments, plan)
         if plan.terms is not None:
-
-            def translate_again(
-                lacking: Sequence[Segment], options: required.Options
-            ) -> list[list[Translation]]:
-                return self._translate_segments(
-                    lacking, plan._replace(search=required.search, options=options)
-                )
-
-            require_terms(plan.terms, segments, all_translations, plan.options, translate_again)
+            required_plan = plan._replace(search=required.search)
+            require_terms(
+                plan.terms,
+                segments,
+                all_translations,
+                plan.options,
+                lambda lacking, options: self._translate_segments(
+                    lacking, required_plan._replace(options=options)
+                ),
+            )
         translated = iter(all_translations)
 
         results = []

@@ -109,9 +109,9 @@ def test_lines_that_lack_a_term_of_the_glossary_are_counted(run, tmp_path, caplo
     (tmp_path / "terms").write_text("Hund\twater\n")
     options = {"format": "json", "glossary": tmp_path / "terms"}
     translate(["Ein Hund", "Wiese"], run=run.path, output=tmp_path / "out", **options)
-    assert any("1 of 2 lines" in message and "glossary" in message for message in caplog.messages)
-    missing = [line["missing"] for line in map(json.loads, read_lines(tmp_path / "out"))]
-    assert missing == [["water"], []]
+    assert any("1 of 2 lines" in message and "line 1" in message for message in caplog.messages)
+    warnings = [line["warnings"] for line in map(json.loads, read_lines(tmp_path / "out"))]
+    assert ["'water'" in str(each) for each in warnings] == [True, False]
 
 
 def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):

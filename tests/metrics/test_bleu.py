@@ -156,3 +156,13 @@ def test_advice_on_sacrebleus_own_options_is_not_shown(caplog):
     lines = ["a dog runs ."] * 120
     score_of("bleu", lines, lines)
     assert not caplog.records
+
+
+@pytest.mark.parametrize("name", ["bleu_lowercase", "bleu_tutorial"])
+def test_lower_case_is_that_of_the_target_language(name):
+    def score(language):
+        measure = Measure(name, ["ılık bir gün oldu"], target_language=language)
+        return measure.statistics(["ILIK bir gün oldu"]).score().score
+
+    assert score("tr") == pytest.approx(100)
+    assert score("de") < 90

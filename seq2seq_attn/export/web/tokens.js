@@ -6,7 +6,7 @@ function normalized(text, lowercase) {
     .replace(/[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
     .replace(/[\p{Cc}\u200b\u2028\u2029]/gu, ' ')
     .toWellFormed();
-  const marked = (lowercase ? clean.toLowerCase() : clean).normalize('NFD').replace(/(\p{Mn}{30})\p{Mn}+/gu, '$1');
+  const marked = (lowercase ? clean.toLocaleLowerCase(lowercase === true ? 'en' : lowercase) : clean).normalize('NFD').replace(/(\p{Mn}{30})\p{Mn}+/gu, '$1');
   return marked.normalize('NFC').split(/\s+/u).filter(Boolean).join(' ');
 }
 

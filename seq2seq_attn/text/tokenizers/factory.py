@@ -15,8 +15,9 @@ from typing import Any
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.config.layout import SourceLayout
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json, read_regular
+from seq2seq_attn.text.normalize import has_dotless_i
 from seq2seq_attn.text.tokenizers.base import (
     CharacterTokenizer,
     PositionTokenizer,
@@ -54,6 +55,12 @@ def build_tokenizers(
         source_lines = _without_column(source_lines, layout, column)
     settings = data.tokenizer
     target_name = settings.target or settings.name
+    is_dotless = any(map(has_dotless_i, [*layout.texts, data.target_language]))
+    if settings.lowercase and is_dotless and {settings.name, target_name} != {"spacy"}:
+        raise UsageError(
+            "data.tokenizer.lowercase=true: tokenizers but spacy lack the lower case of Turkish "
+            "and Azerbaijani; set it to false, or data.tokenizer.name=spacy"
+        )
     corpora = []
     if settings.name == "sentencepiece" and layout.texts:
         corpora.append(source_lines)

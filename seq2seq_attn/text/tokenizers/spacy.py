@@ -63,12 +63,14 @@ class SpacyTokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[str]:
         with self._nlp.memory_zone():  # without a zone, spaCy keeps every string in memory
-            return self._tokens(normalize(text, lowercase=self.lowercase))
+            return self._tokens(normalize(text, lowercase=self.lowercase, language=self.language))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the tokens of each line. A span between spaces that occurs repeatedly is tokenized
         once."""
-        lines = [normalize(text, lowercase=self.lowercase) for text in texts]
+        lines = [
+            normalize(text, lowercase=self.lowercase, language=self.language) for text in texts
+        ]
         with self._nlp.memory_zone():
             if len(lines) < _MIN_LINES or not self.has_rules:
                 return [self._tokens(line) for line in lines]

@@ -282,3 +282,20 @@ def test_the_unknown_word_is_one_token_of_spacy(num_lines):
     assert line == "The <unk> and the <unk>."
     assert tokenizer.tokenize(line) == tokens
     assert tokenizer.tokenize_many([line] * num_lines) == [tokens] * num_lines
+
+
+@pytest.mark.parametrize("code", ["tr", "tur_Latn", "az"])
+def test_turkish_letters_have_their_own_lower_case(code):
+    for capitals in ("ISPARTA İSTANBUL ILIK", "ISPARTA I\u0307STANBUL ILIK"):
+        tokens = SpacyTokenizer(code, lowercase=True).tokenize(capitals)
+        assert " ".join(tokens) == "ısparta istanbul ılık"
+        assert SpacyTokenizer(code, lowercase=True).tokenize_many([capitals] * 40)[-1] == tokens
+    assert SpacyTokenizer("de", lowercase=True).tokenize("ICH BIN") == ["ich", "bin"]
+
+
+@pytest.mark.parametrize("name", ["sentencepiece", "characters", "spaces"])
+def test_turkish_lower_case_needs_the_tokenizer_that_has_it(name):
+    languages = {"source_language": "tr", "target_language": "en"}
+    data = {**languages, "tokenizer": {"name": name, "lowercase": True, "vocab_size": 60}}
+    with pytest.raises(UsageError, match=r"data\.tokenizer\.lowercase"):
+        build_tokenizers(["ILIK"], ["warm"], DataConfig(**data))
