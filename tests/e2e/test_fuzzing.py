@@ -166,7 +166,7 @@ READERS: dict[str, Callable[[Folder, Path], object]] = {
     "run/source.sentencepiece.model": read_tokenizer,
     "run/finished.json": lambda folder, path: Run(folder.run.path).finished_at(),
     "run/environment.json": lambda folder, path: Run(folder.run.path).environment,
-    "run/corpus.json": lambda folder, path: Run(folder.run.path).text_hashes,
+    "run/corpus.json": lambda folder, path: Run(folder.run.path).line_facts,
     "run/manifest.json": lambda folder, path: check_files(folder.run.path, prefix="finished"),
     "run/metrics.jsonl": lambda folder, path: Run(path.parent).validations,
     "run/hyps/test.json": reuse,
