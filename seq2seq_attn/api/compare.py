@@ -143,19 +143,8 @@ def train_and_compare(
         failed = train_runs(planned, at_once=at_once, imports=imports)
         finished = [planned_run.run.path for planned_run in planned if planned_run not in failed]
         page = folder / "report.html"
-        splits = []
-        if not has_test_set(config.data):
-            log.info("this corpus has no test set: comparing on the validation set")
-            splits = ["valid"]
         if finished:
-            report = evaluate(
-                finished,
-                split=splits,
-                json=page.with_suffix(".json"),
-                report=page,
-                device=config.train.device,
-            )
-            log.info("%s", report.summary)
+            _report(finished, config, page)
         if failed:
             logs = ", ".join(str(planned_run.log_path) for planned_run in failed)
             raise UserError(
@@ -163,6 +152,17 @@ def train_and_compare(
                 "them again"
             )
         return page
+
+
+def _report(runs: Sequence[Path], config: Config, page: Path) -> None:
+    """Evaluate the runs, and write a report and its numbers."""
+    splits = []
+    if not has_test_set(config.data):
+        log.info("this corpus has no test set: comparing on the validation set")
+        splits = ["valid"]
+    json_path = page.with_suffix(".json")
+    report = evaluate(runs, split=splits, json=json_path, report=page, device=config.train.device)
+    log.info("%s", report.summary)
 
 
 def _check_settings(planned: PlannedRun) -> None:

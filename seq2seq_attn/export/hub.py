@@ -3,8 +3,10 @@
 `Run.open` downloads a published run.
 """
 
+from __future__ import annotations
+
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from seq2seq_attn import __version__
@@ -62,40 +64,28 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
     Raises:
         UserError: a record is damaged.
     """
-    from huggingface_hub import EvalResult, ModelCardData
-
     config = run.config
     data = config.data
     model = config.model
     corpus, default_license = _CORPORA.get(data.corpus, ("a text of its own", "unknown"))
-    results = []
+    license = license or default_license
+    scores = list(_scores(run))
     rows = ""
-    for score in _scores(run):
-        result = EvalResult("translation", data.corpus, score.test_set, score.measure, score.score)
-        result.metric_args = {"signature": score.signature}
-        results.append(result)
+    for score in scores:
         # Signatures contain `|`, which would end a cell of the table.
         cells = [str(cell).replace("|", "\\|") for cell in score]
         rows += f"| {' | '.join(cells)} |\n"
-    if not results:
+    if not scores:
         log.warning(
             "%s: no report.json, so the card has no scores; run seq2seq evaluate %s first",
             run.path,
             run.path,
         )
-    metadata = ModelCardData(
-        language=list(dict.fromkeys([*data.sources, data.target_language])),
-        license=license or default_license,
-        library_name=_LIBRARY,
-        pipeline_tag="translation",
-        model_name=run.path.name,
-        eval_results=results or None,
-    )
     finished = ListedFiles(run.path).read_json("finished.json")
     environment = run.environment or {}
     git = environment.get("git") or {}
     return _TEMPLATE.format(
-        yaml=metadata.to_yaml(),
+        yaml=_metadata(run, scores, license),
         name=run.path.name,
         languages=f"{data.source_name} to {data.target_language}",
         encoder=model.encoder.name,
@@ -110,7 +100,7 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
         commit=git.get("commit"),
         corpus=corpus,
         text=run.text_hashes["train"],
-        license=license or default_license,
+        license=license,
     )
 
 
@@ -123,6 +113,27 @@ class _Score(NamedTuple):
     score: float
     interval: str
     signature: str
+
+
+def _metadata(run: Run, scores: Sequence[_Score], license: str) -> str:
+    """Return the metadata of the card as YAML."""
+    from huggingface_hub import EvalResult, ModelCardData
+
+    data = run.config.data
+    results = []
+    for score in scores:
+        result = EvalResult("translation", data.corpus, score.test_set, score.measure, score.score)
+        result.metric_args = {"signature": score.signature}
+        results.append(result)
+    metadata = ModelCardData(
+        language=list(dict.fromkeys([*data.sources, data.target_language])),
+        license=license,
+        library_name=_LIBRARY,
+        pipeline_tag="translation",
+        model_name=run.path.name,
+        eval_results=results or None,
+    )
+    return str(metadata.to_yaml())
 
 
 def _scores(run: Run) -> Iterator[_Score]:

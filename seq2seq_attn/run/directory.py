@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -29,6 +28,7 @@ from seq2seq_attn.files import (
 )
 from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
 from seq2seq_attn.run import names
+from seq2seq_attn.run.cleaning import remove_run_files, remove_run_leftovers
 from seq2seq_attn.run.history import Validation, parse_validations
 from seq2seq_attn.run.hub import HUB, download
 from seq2seq_attn.run.sets import SetText, read_set, write_sets
@@ -112,15 +112,7 @@ class Run:
         first. Raises UsageError as `check_free`."""
         run = cls(path)
         run.check_free(overwrite=overwrite)
-        files: set[Path] = set()
-        for pattern in names.RUN_FILES:
-            files.update(run.path.glob(pattern))
-        # The configuration goes last: it makes the folder a run.
-        for old in sorted(files, key=lambda path: path.name == RUN_CONFIG):
-            if old.is_dir() and not old.is_symlink():
-                shutil.rmtree(old)
-            else:
-                old.unlink()
+        remove_run_files(run.path)
         run.path.mkdir(parents=True, exist_ok=True)
         return run
 
@@ -147,8 +139,6 @@ class Run:
         """The run directory of the reverse model. It exists only if training used a reverse
         model."""
         return Run(self.path / names.REVERSE)
-
-    # ---- configuration, text ----
 
     @cached_property
     def config(self) -> Config:
@@ -353,20 +343,9 @@ class Run:
 
     def reopen(self, config: Config) -> None:
         """Prepare a run for resuming: mark it unfinished, and write the configuration."""
-        self.remove_leftovers()
+        remove_run_leftovers(self.path)
         remove_listed(self.path / names.FINISHED)
         self.save_config(config)
-
-    def remove_leftovers(self) -> None:
-        """Remove temporary files of a process that was killed. If the process was killed before it
-        wrote the configuration, remove the manifest too."""
-        has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
-        if has_draft and not self.config_path.exists():
-            (self.path / MANIFEST).unlink(missing_ok=True)
-        for name in (*names.LISTED, MANIFEST, f"{names.LAST}/*"):
-            path = self.path / name
-            for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-                leftover.unlink()
 
     def check_files(self) -> None:
         """Check that no file of the run, or of its reverse model, is missing or damaged. Raises

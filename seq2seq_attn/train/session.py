@@ -24,6 +24,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import LOCK, Run
+from seq2seq_attn.run.cleaning import remove_run_leftovers
 from seq2seq_attn.train.schedules import FALLING
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         raise UsageError(f"--run-dir {str(run_dir)!r}: not one line of UTF-8 text; rename it")
     run = Run(run_dir)
     if resume and not run.config_path.exists():
-        run.remove_leftovers()
+        remove_run_leftovers(run.path)
     run.check_free(overwrite=resume or overwrite)
     run.check_no_links()
     if not run_dir.exists() or run.is_empty():

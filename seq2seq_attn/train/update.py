@@ -144,7 +144,9 @@ class Updater:
             counts = self.group.sum(self._counts(batches.batches))
             sums = self._backward(batches, teacher_forcing_ratio, list(weights.values()), counts)
             kind, gradient_norm, (loss_sum, nll_sum, *term_sums) = self._apply(update, sums)
-        terms = dict(zip(weights, zip(term_sums, counts, strict=True), strict=True))
+        terms = {}
+        for name, term_sum, count in zip(weights, term_sums, counts, strict=True):
+            terms[name] = (term_sum, count)
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
 
     def _backward(
@@ -161,7 +163,7 @@ class Updater:
         for weight, count in zip(weights, counts, strict=True):
             factors.append(weight / max(count, 1.0))
         for batch in batches.batches:
-            if self.graphed:
+            if self.graphed:  # graphs are refused with objectives, so there are no factors
                 sums += self.graphed(batch, batches.num_tokens, ratio)
             else:
                 sums += self.run_pass(batch.to(self.device), batches.num_tokens, ratio, factors)

@@ -69,6 +69,23 @@ class SentencePieceTokenizer(Tokenizer):
         return scores
 
 
+_OPTIONS: dict[str, Any] = {
+    "hard_vocab_limit": False,
+    "character_coverage": 1.0,
+    # `normalize` has been applied; "identity" keeps detokenization exact
+    "normalization_rule_name": "identity",
+    "num_threads": 1,
+    "max_sentence_length": 1 << 20,
+    # ids come from `Vocab`, so the model needs no special token but that for unknown characters
+    "unk_id": _UNKNOWN,
+    "bos_id": -1,
+    "eos_id": -1,
+    "pad_id": -1,
+    "minloglevel": 2,
+}
+"""options of SentencePiece's training that are always the same"""
+
+
 def train_sentencepiece(
     lines: Iterable[str],
     *,
@@ -93,22 +110,7 @@ def train_sentencepiece(
     first = next(normalized, None)
     if first is None:
         raise UserError("SentencePiece: all training lines are blank; add text")
-    options: dict[str, Any] = {
-        "vocab_size": vocab_size,
-        "model_type": model_type,
-        "hard_vocab_limit": False,
-        "character_coverage": 1.0,
-        # `normalize` has been applied; "identity" keeps detokenization exact
-        "normalization_rule_name": "identity",
-        "num_threads": 1,
-        "max_sentence_length": 1 << 20,
-        # ids come from `Vocab`, so the model needs no special token but that for unknown characters
-        "unk_id": _UNKNOWN,
-        "bos_id": -1,
-        "eos_id": -1,
-        "pad_id": -1,
-        "minloglevel": 2,
-    }
+    options = {**_OPTIONS, "vocab_size": vocab_size, "model_type": model_type}
     try:
         SentencePieceTrainer.train(
             sentence_iterator=chain([first], normalized), model_writer=model_file, **options
