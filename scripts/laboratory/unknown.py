@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("-o", "--output", type=Path, default=RECORDS / "unknown.json")
     options = parser.parse_args(arguments)
     runs = [measure(path) for path in options.runs]
-    write_json(options.output, {**describe("scripts/lab unknown"), "runs": runs})
+    write_json(options.output, {"environment": describe("scripts/lab unknown"), "runs": runs})
 
 
 def measure(path: Path) -> Record:

@@ -26,7 +26,7 @@ CHOSEN_ON = tuple(filter(None, get_args(experiments.ChosenOn)))
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
 SCORES = ["BLEU by seed", "mean", "SD", "minutes", "precision", "parameters"]
-MEASURED = ("first-look", "distil", "search-quality")
+MEASURED = ("first-look", "distil", "search-quality", "unknown")
 """records of measurements of their own"""
 BASELINE = {"beam_size", "length_penalty"}
 """the options of the search that the others are compared with"""
@@ -56,6 +56,8 @@ def quality_page() -> str:
         distil=records["distil"],
         search=records["search-quality"],
         grid=_grid(records["search-quality"]),
+        unknown=records["unknown"],
+        unknown_words=list(_unknown_words(records["unknown"])),
         search_options=list(_search_options(records["search-quality"])),
         origins=origins({f"records/{name}": records[name] for name in MEASURED}),
     )
@@ -74,6 +76,17 @@ def _grid(record: Record) -> dict[int, list[float]]:
             by_penalty = scores.setdefault(options["beam_size"], {})
             by_penalty[options["length_penalty"]] = row["bleu"]
     return {size: [bleu for _, bleu in sorted(scores[size].items())] for size in sorted(scores)}
+
+
+def _unknown_words(record: Record) -> Iterator[list[str]]:
+    """A row per run and treatment of unknown words."""
+    for run in record["runs"]:
+        for unk in ("pass", "keep"):
+            counts = run[unk]["all"]
+            shares = [f"{100 * counts[key] / counts['n']:.1f}" for key in ("kept", "in_place")]
+            speed = f"{run['speed_of_clean_text']:.2f}" if unk == "pass" else ""
+            bleu = f"{run[unk]['bleu']:.2f}"
+            yield [run["run"], unk, *shares, str(counts["other_number"]), bleu, speed]
 
 
 def _search_options(record: Record) -> Iterator[Sequence[Any]]:
