@@ -8,8 +8,10 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.known_words import PATTERN
 from seq2seq_attn.text.languages import english_name, short_code
 from seq2seq_attn.text.normalize import has_dotless_i
+from seq2seq_attn.text.scripts import usual_script
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -22,8 +24,8 @@ _SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return the tokenizers and vocabularies of both sides, special ids, search options, and whether
-    a line of the training text is one sentence.
+    """Return the tokenizers and vocabularies of both sides, special ids, search options, and
+    whether a line is split into sentences.
 
     Raises:
         UserError: a file of the run is missing or damaged.
@@ -36,8 +38,9 @@ def describe_run(run: Run) -> dict[str, Any]:
         "target": _describe_side(data.target_language, run.target_vocab, run.target_tokenizer),
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),
-        "is_one_sentence": run.line_facts.one_sentence,
-        "words": run.words and run.words.as_json(),
+        "splits_sentences": run.line_facts.one_sentence,
+        "spaces_sentences": usual_script(data.target_language) != "CJK",
+        "words": run.words and run.words.as_json() | {"pattern": PATTERN},
     }
 
 

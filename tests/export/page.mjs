@@ -7,8 +7,8 @@ import vm from 'node:vm';
 
 const [page, web] = process.argv.slice(2);
 const data = JSON.parse(/type="application\/json">(.*?)<\/script>/s.exec(readFileSync(page, 'utf8'))[1]);
-const scripts = ['interpreter.js', 'detokenize.js', 'tokens.js', 'search.js'].map((name) => readFileSync(`${web}/${name}`, 'utf8'));
-const [load, translator] = vm.runInThisContext(`(() => {${scripts.join('\n')}\nreturn [Seq2Seq.load, translator];})()`);
+const scripts = ['interpreter.js', 'detokenize.js', 'tokens.js', 'sentences.js', 'unknown.js', 'search.js', 'lines.js'].map((name) => readFileSync(`${web}/${name}`, 'utf8'));
+const [load, translator] = vm.runInThisContext(`(() => {${scripts.join('\n')}\nreturn [Seq2Seq.load, (run, model) => lineTranslator(translator(run, model))];})()`);
 const translators = load(data.runs, data.kernel).map((model, number) => translator(data.runs[number], model));
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -502,20 +502,47 @@ def test_hypotheses_that_the_beam_left_are_called_dropped(browser, address):
     assert "dropped" in one(browser, "#run-0 .tree").text
 
 
-def test_a_text_of_several_sentences_says_that_a_part_may_be_left_out(browser, runs, address):
-    page = runs[0].path.with_name("page.html")
-    described = [run | {"is_one_sentence": True} for run in values_of(page)["runs"]]
-    sentences = ["Ein Hund rennt.", "Zwei Männer spielen!"]
-    text = " ".join(sentences)
-    show(browser, f"{page_with(page, 'sentences.html', runs=described)}#text={text}")
-    assert "one sentence" in one(browser, "#left-out").text
-    every(browser, "#left-out button")[1].click()
-    assert one(browser, "#text").get_attribute("value") == sentences[1]
-    assert not one(browser, "#left-out").is_displayed()
-    one(browser, "#undo").click()
-    assert one(browser, "#text").get_attribute("value") == text
+STAND_INS = {
+    "known": ["Ein", "Hund", "rennt", "Zwei", "Frau", "Buch", "Bank"],
+    "numbers": [["Drei", "Three"]],
+    "others": [["Hund", "dog"], ["Frau", "woman"], ["Buch", "book"]],
+    "copied": ["number", "code", "name"],
+    "pattern": r"[^\s.,!?;]+",
+}
 
 
-def test_a_text_is_not_divided_where_training_had_several_sentences_in_a_line(browser, address):
-    show(browser, f"{address}#text=Ein Hund rennt. Zwei Männer spielen!")
-    assert not one(browser, "#left-out").is_displayed()
+def with_values(page, name, **values):
+    """The address of a copy of a page whose runs have other values."""
+    runs = [run | values for run in values_of(page)["runs"]]
+    return page_with(page, name, runs=runs)
+
+
+def test_the_sentences_of_a_text_are_translated_one_by_one(browser, runs, address):
+    page = with_values(
+        runs[0].path.with_name("page.html"),
+        "sentences.html",
+        splits_sentences=True,
+        spaces_sentences=True,
+    )
+    sentences = ["Ein Hund rennt.", "Zwei Männer spielen.", "Eine Frau liest ein Buch."]
+    show(browser, f"{page}#text={' '.join(sentences)}")
+    translations = load(runs[0].path, "cpu").translate(sentences)
+    whole = " ".join(translation.text for translation in translations if translation.text)
+    assert one(browser, "#run-0 .translation").text == whole
+    assert "3 sentences" in one(browser, "#sentences").text
+    every(browser, "#sentences button")[1].click()
+    assert one(browser, SOURCE).text == "Zwei"
+    assert "sentence=2" in browser.current_url
+    assert in_page(browser, " ".join(sentences))["text"] == whole
+
+
+def test_unknown_words_come_out_as_they_went_in(browser, runs, address):
+    path = runs[0].path.with_name("page.html")
+    search = values_of(path)["runs"][0]["search"] | {"unk": "pass"}
+    page = with_values(path, "words.html", words=STAND_INS, search=search)
+    show(browser, f"{page}#text=4711 Xylophon!")
+    assert one(browser, "#run-0 .translation").text == "4711 Xylophon!"
+    write(browser, "Ein Xylophon rennt über die grüne Wiese.")
+    assert "Xylophon" in one(browser, "#run-0 .translation").text
+    assert "Xylophon" in [word.text for word in every(browser, SOURCE)]
+    assert every(browser, f"{SOURCE}.unknown")[0].text == "Xylophon"

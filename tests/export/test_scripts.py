@@ -7,12 +7,22 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.export.page import REPORT_WEB, SCRIPTS, WEB
+from seq2seq_attn.text.sentences import split_sentences
 from tests.report.test_web import lint, node
+
+SENTENCES = Path(__file__).parents[1] / "text" / "sentences.tsv"
 
 
 def call(expression: str) -> object:
     """The value of an expression in the scope of the scripts that need no page."""
-    names = ("tokens.js", "detokenize.js", "search.js", REPORT_WEB / "compare.js")
+    names = (
+        "tokens.js",
+        "detokenize.js",
+        "sentences.js",
+        "unknown.js",
+        "search.js",
+        REPORT_WEB / "compare.js",
+    )
     code = "\n".join(Path(WEB, name).read_text("utf-8") for name in names)
     script = f"{code}\nconsole.log(JSON.stringify({expression}));"
     done = subprocess.run([node(), "-e", script], capture_output=True, text=True)
@@ -49,6 +59,13 @@ def test_tokens_are_compared_in_order(tokens, expected, excess, missing):
     for one in found["missing"]:
         shown.setdefault(one["before"], []).append(expected[one["position"]])
     assert shown == missing
+
+
+def test_lines_are_split_into_sentences_as_the_package_does():
+    lines = [
+        row.split("\t")[1].replace("|", "") for row in SENTENCES.read_text("utf-8").splitlines()
+    ]
+    assert call(f"{json.dumps(lines)}.map(splitSentences)") == list(map(split_sentences, lines))
 
 
 @pytest.mark.parametrize(

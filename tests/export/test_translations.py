@@ -12,6 +12,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import config_from_dict
+from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.export import page as page_module
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.run import Run
@@ -32,13 +33,10 @@ def check(
     prefix="",
 ):
     """In fp32, all translations are equal; in int16 995 of 1,000, as hypotheses that are close
-    change places. A page neither splits lines into sentences nor passes unknown words through."""
+    change places."""
     page = run.path.with_name(f"{run.path.name}-{weights}.html")
     export_page([run], page, weights)
     translator = load(run.path, "cpu")
-    options = {"split_sentences": "off"}
-    if run.config.search.unk == "pass":
-        options["unk"] = "keep"
     ids = translator.target_vocab.ids_of(translator.target_tokenizer.tokenize(prefix))
     tasks = ""
     for size in beam_sizes:
@@ -46,7 +44,7 @@ def check(
     command = [node(), str(DRIVER), str(page), str(WEB)]
     done = subprocess.run(command, input=tasks, capture_output=True, text=True)
     for size, answer in zip(beam_sizes, done.stdout.splitlines(), strict=True):
-        expected = translator.translate(lines, beam_size=size, prefix=prefix, **options)
+        expected = translator.translate(lines, beam_size=size, prefix=prefix)
         num_different = 0
         for best, (text, log_prob) in zip(expected, json.loads(answer), strict=True):
             is_close = abs(best.log_prob - log_prob) <= 1e-4
@@ -83,6 +81,12 @@ def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path):
     settings["search"] |= {"length_penalty": 1.0, "max_length_ratio": 0.3}
     run = make_toy_run(tmp_path / "run", config_from_dict(settings))
     check(run, SOURCE, (3,), prefix="Three children sit on a bench and eat")
+
+
+def test_sentences_of_a_line_are_translated_one_by_one_as_in_the_package(tmp_path):
+    facts = LineFacts(one_sentence=True)
+    run = make_toy_run(tmp_path / "run", toy_config(tokenizer="spacy"), facts=facts)
+    check(run, [" ".join(SOURCE), "  ".join(SOURCE[:2]), "Dr. Hund rennt. Zwei!", ". . ."], (1, 3))
 
 
 @pytest.mark.slow

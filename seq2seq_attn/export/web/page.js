@@ -14,22 +14,45 @@ const button = (text, key, onclick, attributes = {}) => el('button', { type: 'bu
 const quiet = (text, attributes = {}) => el('p', { class: 'quiet', ...attributes }, text);
 
 function render() {
-  const reference = references.get(shownText.trim());
-  const results = translators.map((one, number) => {
-    const { prefix, force, blocked } = choices[number];
-    const size = isSteered(choices[number]) ? 1 : (beamSize ?? one.run.search.beam_size);
-    return one.translate(shownText, { prefix, force, blocked, beamSize: size });
-  });
+  const sentences = translators[0].sentencesOf(shownText);
+  const sentence = sentences[current] ?? '';
+  const reference = references.get(sentence.trim());
+  const drawn = translators.map((one, number) => drawnBy(one, choices[number]));
+  const results = drawn.map(({ result }) => result);
+  element('sentences').replaceChildren(...(sentences.length > 1 ? sentenceButtons(sentences) : []));
   element('reference').textContent = reference === undefined ? '' : `A correct translation (the reference): ${reference}`;
   element('unknown').replaceChildren(...neverSeen(results).map((text) => el('span', {}, text)));
-  element('left-out').replaceChildren(...leftOut());
   element('examples').hidden = shownText.trim() !== '';
   element('undo').disabled = past.length === 0;
-  translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference)));
+  translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference), drawn[number].text));
   if (!data.accuracy.length) return;
-  const length = data.unit === 'words' ? shownText.split(/\s+/u).filter(Boolean).length : [...shownText.trim()].length;
+  const length = data.unit === 'words' ? sentence.split(/\s+/u).filter(Boolean).length : [...sentence.trim()].length;
   element('curve').replaceChildren(drawCurve(length));
   element('curve-note').textContent = readCurve(length, results.some(({ unknown }) => unknown.includes(true)));
+}
+
+// What a model makes of the sentence that is shown, and the translation of the whole text.
+function drawnBy(one, { prefix, force, blocked, ...choice }) {
+  const size = beamSize ?? one.run.search.beam_size;
+  const { standIns, isKept } = one.plan(shownText, size);
+  const sentences = sentencesFor(one, shownText);
+  const usual = { standIns, beamSize: size };
+  const options = { ...usual, prefix, force, blocked, ...(isSteered({ prefix, force, ...choice }) ? { beamSize: 1 } : {}) };
+  const result = one.translatePart(sentences[current] ?? '', options);
+  if (isKept) return { result: { ...result, tokens: [], weights: [], steps: [], kept: [] }, text: shownText };
+  const texts = sentences.map((other, number) => (number === current ? result.text : one.translatePart(other, usual).text));
+  return { result, text: one.joinTexts(sentences, texts) };
+}
+
+function sentenceButtons(sentences) {
+  const show = (number) => {
+    current = number;
+    choices = translators.map(() => UNTOUCHED);
+    redraw();
+  };
+  const buttons = sentences.map((_, number) =>
+    button(String(number + 1), 'sentence', () => show(number), { 'aria-pressed': String(number === current), 'aria-label': `Sentence ${number + 1}` }));
+  return [el('span', {}, `Your text has ${sentences.length} sentences, which are translated one by one. Shown in detail:`), ...buttons];
 }
 
 function redraw() {
@@ -42,19 +65,7 @@ function neverSeen(results) {
   const lists = results.map(({ source, unknown }) => [...new Set(source.filter((_, s) => unknown[s]))].join(', '));
   const isSame = lists.every((list) => list === lists[0]);
   const who = (number) => (isSame ? (lists.length > 1 ? 'The models have' : 'The model has') : `${nameOf(number)} has`);
-  const isGuessed = translators.some(({ run }) => run.search.unk === 'pass'); // the package keeps such words, this page does not
-  const warning = isGuessed ? ' Here they guess; seq2seq translate leaves such words as they are. ' : ' ';
-  return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}.${warning}`] : []));
-}
-
-// The sentences of a text, of which models that training has shown one in a line may leave out all but the first.
-function leftOut() {
-  const { source, is_one_sentence: isOne } = translators[0].run;
-  const segments = new Intl.Segmenter(source.language, { granularity: 'sentence' }).segment(shownText.trim());
-  const sentences = [...segments].map(({ segment }) => segment.trim());
-  if (!isOne || sentences.length < 2) return [];
-  const said = 'Training had one sentence in a line: of this text the models may leave out a part. Translate one sentence:';
-  return [el('span', {}, said), ...sentences.map((text, number) => button(String(number + 1), 'sentence', () => writeSentence(text), { title: text }))];
+  return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}. `] : []));
 }
 
 // A translation compared in order with its reference; without a reference, with the other model's translation.
@@ -82,7 +93,7 @@ function compared(number, results, reference) {
   return { isWrong, lost, mark: 'wrong', note: isEqual ? 'Equal to the reference.' : differing };
 }
 
-function drawRun(one, number, result, { isWrong, lost, mark, note }) {
+function drawRun(one, number, result, { isWrong, lost, mark, note }, text) {
   const { force, blocked, chosen, guess, picked } = choices[number];
   const isAsking = guess !== null && picked === null;
   const section = element(`run-${number}`);
@@ -110,7 +121,7 @@ function drawRun(one, number, result, { isWrong, lost, mark, note }) {
     one.run.has_attention || !sources.length ? null : oneVector(result),
     targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.map((target, t) => [missing(t), target]), missing(targets.length)].flat(2)) : null);
   body.replaceChildren(sources.length ? figure : quiet('Type a sentence.'));
-  if (translation.textContent !== result.text) translation.textContent = result.text; // or it would be read out again
+  if (translation.textContent !== text) translation.textContent = text; // or it would be read out again
   const isMap = showAttention(number, figure, { positions, sources, targets, result, isAsking });
   const offers = guess === null ? alternatives(one, number, result, isMap) : question(number, positions, result);
   const folds = [];
@@ -249,6 +260,7 @@ function attendTo(number, position, result) {
 function setText(text) {
   keepState();
   shownText = text;
+  current = 0;
   element('link-note').textContent = '';
   choices = translators.map(() => UNTOUCHED);
   redraw();
@@ -292,7 +304,8 @@ function inputPart(from, to) {
     el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
     area,
     el('div', { id: 'examples', class: 'choices' }, examples.length ? 'For example: ' : '', examples.map((text) => button(text, 'example', () => writeSentence(text), { lang: from, dir: 'auto' }))),
-    el('p', { id: 'link-note', class: 'quiet', role: 'status' }), el('p', { id: 'unknown', role: 'status', lang: 'en' }), el('div', { id: 'left-out', class: 'choices', role: 'status' }),
+    el('div', { id: 'sentences', class: 'choices' }),
+    el('p', { id: 'link-note', class: 'quiet', role: 'status' }), el('p', { id: 'unknown', role: 'status', lang: 'en' }),
     data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Make it longer'), slider) : null,
     el('div', { class: 'longer' }, button('Undo', 'undo', undo, { id: 'undo' }), el('label', { for: 'beam' }, 'Beam size'), size),
     el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' }));

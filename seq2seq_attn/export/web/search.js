@@ -66,7 +66,7 @@ function topTokens(logProbs, count, special) {
   return best;
 }
 
-// A run as the page uses it: text in, hypothesis out.
+// A run as the page uses it: a sentence in, hypothesis out.
 function translator(run, model) {
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
   const idsOf = (side) => new Map(side.tokens.map((token, id) => [token, id]).slice(Object.keys(run.ids).length)); // no special
@@ -78,7 +78,7 @@ function translator(run, model) {
     if (id !== special.unk || run.search.unk !== 'copy') return spelled(id, tokens);
     return tokens[weights.slice(0, -1).reduce((best, weight, position, all) => (weight > all[best] ? position : best), 0)];
   }
-  function translate(text, { beamSize = run.search.beam_size, prefix = [], force = {}, blocked = [] } = {}) {
+  function translateSentence(text, { beamSize = run.search.beam_size, prefix = [], force = {}, blocked = [] } = {}) {
     const tokens = source.tokenize(text);
     const unknown = tokens.map((token) => !known.has(token));
     if (tokens.length === 0) return { source: [], unknown, tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
@@ -93,5 +93,6 @@ function translator(run, model) {
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
     return { source: tokens, unknown, tokens: spelledTokens, text: target.detokenize(spelledTokens), weights, ...best };
   }
-  return { run, translate, spelled, special, tokenizeSource: source.tokenize, tokenizeTarget: target.tokenize };
+  const tokenizers = { tokenizeSource: source.tokenize, tokenizeTarget: target.tokenize, detokenize: target.detokenize };
+  return { run, translateSentence, isKnown: (token) => known.has(token), spelled, special, ...tokenizers };
 }

@@ -2,10 +2,11 @@
 // Of a model: `prefix`: ids to begin with; `force`: source positions by step; `blocked`: source positions without
 // attention; `chosen`: a step; `guess`: a step whose ribbons are hidden until a source word is picked.
 const data = JSON.parse(element('data').textContent);
-const translators = Seq2Seq.load(data.runs, data.kernel).map((model, number) => translator(data.runs[number], model));
+const translators = Seq2Seq.load(data.runs, data.kernel).map((model, number) => lineTranslator(translator(data.runs[number], model)));
 const UNTOUCHED = { prefix: [], force: {}, blocked: [], chosen: null, guess: null, picked: null };
 let shownText = '';
 let choices = translators.map(() => UNTOUCHED);
+let current = 0; // the sentence that is shown of a text
 let beamSize = null; // null: of each run's configuration
 const past = [];
 let keptAt = -Infinity;
@@ -15,13 +16,13 @@ const isChanged = (choice) => isSteered(choice) || choice.blocked.length > 0;
 
 // Keeps the state before a change; what follows within a second, as typing does, is one change.
 function keepState() {
-  if (performance.now() - keptAt > 1000) past.push({ text: shownText, choices, beamSize });
+  if (performance.now() - keptAt > 1000) past.push({ text: shownText, choices, beamSize, current });
   keptAt = performance.now();
 }
 
 function undo() {
   if (!past.length) return;
-  ({ text: shownText, choices, beamSize } = past.pop());
+  ({ text: shownText, choices, beamSize, current } = past.pop());
   keptAt = -Infinity;
   element('text').value = shownText;
   redraw();
@@ -36,7 +37,7 @@ function change(number, changes) {
 // The address holds the sentence and the changes, so that a link shows what the page shows. It is set
 // last, because Safari throws an error if that happens often, for example while somebody types.
 function remember() {
-  const kept = { text: shownText, ...(beamSize === null ? {} : { beam: beamSize }) };
+  const kept = { text: shownText, ...(current ? { sentence: current + 1 } : {}), ...(beamSize === null ? {} : { beam: beamSize }) };
   if (choices.some(isChanged)) kept.changes = JSON.stringify(choices.map(({ prefix, force, blocked }) => ({ prefix, force, blocked })));
   history.replaceState(null, '', `#${new URLSearchParams(kept)}`);
 }
@@ -48,16 +49,21 @@ function recall() {
   const text = kept.get('text');
   choices = translators.map(() => UNTOUCHED);
   beamSize = kept.has('beam') ? sizeOfBeam(kept.get('beam')) : null;
+  const sentences = sentencesFor(translators[0], text ?? '');
+  current = Math.max(0, Math.min(sentences.length, Number(kept.get('sentence')) || 1) - 1);
   if (kept.has('beam') && beamSize === null) problems.push(`beam size ${kept.get('beam')}`);
   if (!kept.has('changes')) return { text, problems };
   try {
     const changes = JSON.parse(kept.get('changes'));
-    choices = translators.map((one, number) => recallChoice(one, text ?? '', changes[number] ?? {}, problems));
+    choices = translators.map((one, number) => recallChoice(one, sentencesFor(one, text ?? '')[current] ?? '', changes[number] ?? {}, problems));
   } catch {
     problems.push('changes that are no JSON of this page');
   }
   return { text, problems };
 }
+
+// The sentences of a text as a model reads them.
+const sentencesFor = (one, text) => one.sentencesOf(one.plan(text, beamSize ?? undefined).text);
 
 function recallChoice(one, text, { prefix = [], force = {}, blocked = [] }, problems) {
   const numPositions = one.tokenizeSource(text).length + 1;

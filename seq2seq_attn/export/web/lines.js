@@ -1,0 +1,72 @@
+// Lines of several sentences, and of words that a model does not know, for a translator of sentences.
+function lineTranslator({ translateSentence, ...one }) {
+  const { run, tokenizeSource: tokenize } = one;
+  const hasUnknownToken = (word) => !one.isKnown(word) && !tokenize(word).every(one.isKnown);
+  const passer = run.words && run.search.unk === 'pass' ? passing(run, hasUnknownToken) : null;
+  const putBack = (standIns, result) => (standIns.size ? passer.putBack(standIns, result, one.detokenize) : result);
+  // The sentences of a text, where training had one in a line; else the text.
+  const sentencesOf = (text) => (run.splits_sentences ? splitSentences(text).filter((sentence) => tokenize(sentence).length) : [text]);
+
+  // How the model reads a line: `text` with `standIns` for unknown words; `isKept` if the line is its own translation.
+  const plans = new Map();
+  function plan(line, beamSize = run.search.beam_size) {
+    const key = JSON.stringify([line, beamSize]);
+    if (!plans.has(key)) plans.set(key, makePlan(line, beamSize));
+    return plans.get(key);
+  }
+  function makePlan(line, beamSize) {
+    const plain = { text: line, standIns: new Map() };
+    if (!passer || !line.trim()) return plain;
+    const text = normalized(line, false);
+    const versions = passer.versionsOf(text);
+    if (versions.length < 2) return versions[0] ?? { ...plain, text, isKept: true };
+    const ranked = versions.map(({ standIns, ...version }) => {
+      const result = putBack(standIns, translateWhole(version.text, { beamSize }));
+      const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(text, word));
+      return { ...version, standIns, numLost: result.numLost + changed.length, logProb: result.logProb };
+    });
+    return ranked.reduce((a, b) => ((b.numLost - a.numLost || a.logProb - b.logProb) < 0 ? b : a));
+  }
+
+  // The translations of sentences as one text, with the white space that is between the sentences.
+  function joinTexts(sentences, texts) {
+    let line = '';
+    texts.forEach((text, number) => {
+      const space = /\s*$/u.exec(sentences[number - 1] ?? '')[0] || ' ';
+      if (text) line += (line && run.spaces_sentences ? space : '') + text;
+    });
+    return line;
+  }
+  // The options but `beamSize` are for the first sentence. Attention is of all sentences, which share the end.
+  function translateWhole(text, options) {
+    const sentences = sentencesOf(text);
+    const results = sentences.map((sentence, number) => translateSentence(sentence, number ? { beamSize: options.beamSize } : options));
+    if (results.length === 1) return results[0];
+    const [source, tokens] = ['source', 'tokens'].map((side) => results.flatMap((result) => result[side]));
+    let before = 0; // positions of the sentences before
+    const weights = results.flatMap((result, number) => {
+      const written = number < results.length - 1 ? result.weights.slice(0, result.tokens.length) : result.weights; // one end
+      const rows = written.map((row) => {
+        const whole = new Float32Array(source.length + 1);
+        whole.set(row.subarray(0, -1), before);
+        whole[source.length] = row.at(-1);
+        return whole;
+      });
+      before += result.source.length;
+      return rows;
+    });
+    const logProb = results.reduce((sum, result) => sum + result.logProb, 0);
+    return { source, tokens, text: joinTexts(sentences, results.map((result) => result.text)), logProb, weights };
+  }
+  function translate(line, options = {}) {
+    const { text, standIns, isKept } = plan(line, options.beamSize);
+    if (isKept) return { tokens: [], text, logProb: 0, weights: [] };
+    return putBack(standIns, translateWhole(text, options));
+  }
+  // A sentence of a plan, with its unknown words.
+  function translatePart(sentence, { standIns, ...options }) {
+    const result = putBack(standIns, translateSentence(sentence, options));
+    return { ...result, unknown: result.source.map((token, s) => result.unknown[s] || standIns.has(bare(token))) };
+  }
+  return { ...one, plan, sentencesOf, joinTexts, translate, translatePart };
+}

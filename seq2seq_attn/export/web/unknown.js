@@ -1,0 +1,98 @@
+// Words that a model does not know pass through a translation, as in translate/unknown.py: the model reads several versions
+// of a line, with other stand-ins in their place, pairs of a source word and its translation.
+const LETTER_OR_DIGIT = '[\\p{L}\\p{N}_]';
+const NUMBER = /^[^\p{L}\p{Nl}\p{No}]*\p{Nd}[^\p{L}\p{Nl}\p{No}]*$/u;
+const CODE = new RegExp(`\\p{Nd}|[@_/\\\\&+~#]|${LETTER_OR_DIGIT}(?:[.:]${LETTER_OR_DIGIT}|[A-Z])`, 'u');
+const LEAST_PART = 4; // letters of a known word within a compound
+const LEAST_WEIGHT = 0.2; // attention of a target word that gives way to an unknown word without its stand-in
+
+function kindOf(word) {
+  if (NUMBER.test(word)) return 'number';
+  if (CODE.test(word)) return 'code';
+  return /^\p{Uppercase}/u.test(word) ? 'name' : 'word';
+}
+const capitalized = (word) => word.replace(/^./su, (first) => first.toUpperCase()).replace(/(?<=^.).+/su, (rest) => rest.toLowerCase());
+const respell = (token, word) => (token.startsWith(SPACE) ? SPACE + word : word);
+const bare = (token) => (token.startsWith(SPACE) ? token.slice(1) : token);
+
+function passing({ words: { pattern, known, numbers, others, copied }, source: { tokenizer: name, lowercase } }, hasUnknownToken) {
+  const [word_, kept] = [new RegExp(pattern, 'gu'), new Set(known)];
+  const wordsIn = (text) => text.match(word_) ?? [];
+  const replaceWords = (text, replacements) => text.replace(word_, (word) => replacements.get(word) ?? word);
+  const findCase = (word) => [word, word.toLowerCase(), capitalized(word)].find((spelling) => kept.has(spelling));
+  function isUnknown(word) {
+    const isNew = !kept.has(lowercase ? word.toLowerCase() : word);
+    if (!['spacy', 'spaces'].includes(name)) return isNew;
+    return hasUnknownToken(word) || (isNew && ['number', 'code'].includes(kindOf(word)));
+  }
+  // Whether texts leave a word as it is. What begins or ends with a known word is a compound, not a name.
+  function isCopied(word) {
+    const [kind, letters] = [kindOf(word), [...word]];
+    const sizes = kind === 'name' ? [...letters.keys()].slice(Math.max(LEAST_PART, Math.floor(letters.length / 2))) : [];
+    const parts = sizes.flatMap((size) => [letters.slice(0, size).join(''), letters.slice(-size).join('')]);
+    return copied.includes(kind) && !parts.some(findCase);
+  }
+  function passes(word) {
+    if (name === 'characters') return isCopied(word) && kindOf(word) !== 'name';
+    return hasUnknownToken(word) || isCopied(word);
+  }
+  // What the model reads in place of a line: nothing if the line stays as it is.
+  function versionsOf(line) {
+    const all = new Set(wordsIn(line));
+    const [spelled, passed] = [new Map(), []];
+    for (const word of [...all].filter(isUnknown)) {
+      const spelling = findCase(word);
+      if (spelling !== undefined && spelling !== word) spelled.set(word, spelling);
+      else if (passes(word)) passed.push(word);
+    }
+    if (line && all.size === passed.length) return [];
+    const [free, freeNumbers] = [others, numbers].map((pairs) => pairs.filter(([source]) => !all.has(source)));
+    const numVersions = passed.length ? Math.max(free.length, freeNumbers.length) : 0;
+    const versions = Array.from({ length: numVersions }, (_, first) => {
+      const standIns = assign(passed, freeNumbers.length ? freeNumbers : free, free, first);
+      const sources = [...standIns].map(([word, [source]]) => [word, source]);
+      return { text: replaceWords(line, new Map([...spelled, ...sources])), standIns };
+    });
+    return versions.length ? versions : [{ text: replaceWords(line, spelled), standIns: new Map() }];
+  }
+  // The translation with the unknown words in place of their stand-ins, and how many of those it lacks.
+  function putBack(standIns, { source, tokens, text, weights, ...rest }, detokenize) {
+    const [written, lost, found] = [new Map(), [], wordsIn(text.toLowerCase())];
+    const shown = { source: [...source], tokens: [...tokens], text };
+    const put = (list, word, old) => [...list.keys()].filter((place) => {
+      const isOld = bare(list[place]).toLowerCase() === old.toLowerCase();
+      if (isOld) list[place] = respell(list[place], word);
+      return isOld;
+    });
+    for (const [word, [from, to]] of standIns) {
+      const columns = put(shown.source, word, from);
+      put(shown.tokens, word, to);
+      for (const spelling of [to, to.toLowerCase(), capitalized(to)]) written.set(spelling, word);
+      if (!found.includes(to.toLowerCase())) lost.push([word, columns]);
+    }
+    shown.text = replaceWords(text, written);
+    if (!weights.length || !lost.some(([, columns]) => columns.length)) return { ...rest, ...shown, weights, numLost: lost.length };
+    const isTaken = shown.tokens.map((token) => standIns.has(bare(token)));
+    for (const [word, columns] of lost) {
+      const sums = shown.tokens.map((_, t) => (isTaken[t] ? 0 : columns.reduce((sum, s) => sum + weights[t][s], 0)));
+      const [most, row] = [Math.max(0, ...sums), sums.indexOf(Math.max(0, ...sums))];
+      if (most < LEAST_WEIGHT) continue;
+      isTaken[row] = true;
+      shown.tokens[row] = respell(shown.tokens[row], word);
+    }
+    return { ...rest, ...shown, text: detokenize(shown.tokens), weights, numLost: lost.length };
+  }
+  return { versionsOf, putBack, count: (text, word) => wordsIn(text).filter((one) => one === word).length };
+}
+
+// A stand-in for each word, from index `first` on; words for which none is left have none.
+function assign(passed, numbers, others, first) {
+  const chosen = new Map();
+  for (const word of passed) {
+    const pairs = kindOf(word) === 'number' ? numbers : others;
+    const start = first % Math.max(1, pairs.length);
+    const free = [...pairs.slice(start), ...pairs.slice(0, start)].find((pair) => ![...chosen.values()].includes(pair));
+    if (free) chosen.set(word, free);
+  }
+  return chosen;
+}
