@@ -51,6 +51,7 @@ NOT_REACHED = {
     "lines of the longest function": 72,
     "package: tokens": 182_000,
     "laboratory: tokens": 63_500,
+    "web: lines": 3_640,
     "tests: tokens": 232_000,
     "tests: tokens per line": 10.0,
 }
