@@ -160,6 +160,14 @@ def map_in_batches(
     return [results[index] for index in range(len(segments))]
 
 
+def distinct(translations: Sequence[Translation]) -> list[Translation]:
+    """Return the first translation with each token sequence."""
+    by_tokens: dict[tuple[str, ...], Translation] = {}
+    for translation in translations:
+        by_tokens.setdefault(tuple(translation.tokens), translation)
+    return list(by_tokens.values())
+
+
 def empty_translation(has_attention: bool) -> Translation:
     """Return the translation of a blank line, which has no tokens."""
     return Translation(

@@ -1,8 +1,9 @@
 """Translate with a glossary: the target term of a source term is required where a line has it.
 
-All lines are first translated as without a glossary. Segments whose translations lack a term are
-then translated once more, by the search `required`, in a beam that has as many slots for each bank
-as without a glossary. So the translation of a line without terms does not depend on the glossary.
+All lines are first translated as without a glossary. Lines whose translations lack a term are then
+translated once more, and those of their segments that lack it by the search `required`, in a beam
+that has as many slots for each bank as without a glossary. So the translation of a line without
+terms does not depend on the glossary.
 """
 
 import unicodedata
@@ -58,6 +59,17 @@ class Terms(NamedTuple):
         """Return those of the target terms that a translation lacks."""
         words = split_terms(translation.text, self.target.language)
         return tuple(term for term in terms if not find_terms(words, {self.target.words(term): 0}))
+
+    def find_lacking(
+        self, lines: Sequence[str], translated: Sequence[Sequence[Translation]]
+    ) -> list[int]:
+        """Return the indices of lines with source terms whose translations lack a target term."""
+        lacking = []
+        for index, tokens in enumerate(self.source.tokenizer.tokenize_many(lines)):
+            found = find_terms(self.source.words_of(tokens), self.by_words)
+            if any(self.missing(found, translation) for translation in translated[index]):
+                lacking.append(index)
+        return lacking
 
     def require(self, terms: Sequence[str], options: SearchConfig) -> required.Options:
         """Return the options of the search for translations that contain target terms, at most

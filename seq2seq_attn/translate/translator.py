@@ -54,6 +54,7 @@ from seq2seq_attn.translate.segments import (
     Segment,
     check_lines,
     chunks,
+    distinct,
     empty_translation,
     join_n_best,
     map_in_batches,
@@ -238,7 +239,17 @@ class Translator:
         return chain.from_iterable(translated)
 
     def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
-        """Return the translations of each line of a chunk. Unknown words pass through."""
+        """Return the translations of each line of a chunk; those that lack terms, once more."""
+        translated = self._translate_known(lines, plan._replace(terms=None))
+        if plan.terms is not None:
+            lacking = plan.terms.find_lacking(lines, translated)
+            again = self._translate_known([lines[index] for index in lacking], plan)
+            for index, translations in zip(lacking, again, strict=True):
+                translated[index] = translations
+        return translated
+
+    def _translate_known(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
+        """Return the translations of each line. Unknown words pass through."""
         if self._unknown is None or plan.options.unk != "pass":
             return self._translate_texts(lines, plan)
         terms = plan.terms.by_words if plan.terms else ()
@@ -262,16 +273,11 @@ class Translator:
 
         all_translations = self._translate_segments(segments, plan)
         if plan.terms is not None:
-            required_plan = plan._replace(search=required.search)
-            require_terms(
-                plan.terms,
-                segments,
-                all_translations,
-                plan.options,
-                lambda lacking, options: self._translate_segments(
-                    lacking, required_plan._replace(options=options)
-                ),
+            again = plan._replace(search=required.search)
+            map_again = lambda some, options: self._translate_segments(  # noqa: E731
+                some, again._replace(options=options)
             )
+            require_terms(plan.terms, segments, all_translations, plan.options, map_again)
         translated = iter(all_translations)
 
         results = []
@@ -324,7 +330,7 @@ class Translator:
                 translations.append(self._translation(segment, hypothesis, plan))
             if options.rows_per_sentence == 1:
                 # Copying source tokens may make hypotheses equal. Equal samples are kept.
-                translations = _distinct(translations)
+                translations = distinct(translations)
             results.append(translations)
         return results
 
@@ -423,11 +429,3 @@ class Translator:
         tokens = translator.source_tokenizer.tokenize(line)
         source_ids = translator.source_vocab.ids_of(tokens)
         return translator._steps, source_ids, len(translator.target_vocab)
-
-
-def _distinct(translations: Sequence[Translation]) -> list[Translation]:
-    """Return the first translation with each token sequence."""
-    by_tokens: dict[tuple[str, ...], Translation] = {}
-    for translation in translations:
-        by_tokens.setdefault(tuple(translation.tokens), translation)
-    return list(by_tokens.values())
