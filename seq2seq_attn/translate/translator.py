@@ -21,34 +21,27 @@ from copy import copy
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from seq2seq_attn.config import Config, SearchConfig
+from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run import ModelInfo, Run
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.search import required
-from seq2seq_attn.search.base import (
-    Hypothesis,
-    Scorer,
-    Search,
-    SearchSource,
-    StepModel,
-    find_search,
-)
+from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.steps import Ensemble, step_model
-from seq2seq_attn.text.glossary import Glossary, read_glossary
+from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
+from seq2seq_attn.translate.plan import Plan, make_plan
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.segments import (
     Segment,
@@ -60,20 +53,9 @@ from seq2seq_attn.translate.segments import (
     map_in_batches,
     split_lines,
 )
-from seq2seq_attn.translate.terms import Terms, check_method, prepare_terms, require_terms
+from seq2seq_attn.translate.terms import require_terms
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
 from seq2seq_attn.translate.unknown import unknown_words
-
-
-class _Plan(NamedTuple):
-    """The search, options and scorers that all segments of a call are translated with."""
-
-    search: Search
-    options: SearchConfig
-    scorers: Sequence[Scorer]
-    keep_attention: bool
-    splits_sentences: bool
-    terms: Terms | None = None
 
 
 class Translator:
@@ -208,37 +190,20 @@ class Translator:
                 "the run is a language model, which translates nothing by itself: name a run that "
                 "translates, and this one in search.scorers.fusion.run"
             )
-        search, values = find_search(self.search, options)
-        if values.unk == "copy" and not (self.has_attention and self.model.keeps_positions):
-            raise UsageError(
-                "unk='copy': this model has no attention weight for each source token to copy by; "
-                "use 'keep' or 'forbid'"
-            )
-        if split_sentences not in ("auto", "off"):
-            raise UsageError(f"split_sentences={split_sentences!r}: expected 'auto' or 'off'")
-        scorers = []
-        for name, scorer_options in values.scorers.items():
-            scorers.append(build_variant(SCORER, name, scorer_options, load_steps=self._load_steps))
-        terms = None
-        if glossary:
-            check_method(search, values)
-            entries = glossary if isinstance(glossary, tuple) else read_glossary(glossary)
-            sides = self.source_tokenizer, self.target_tokenizer, self.target_vocab
-            terms = prepare_terms(entries, self.languages, *sides)
-        plan = _Plan(
-            search,
-            values,
-            scorers,
-            keep_attention=keep_attention and self.has_attention,
-            splits_sentences=split_sentences == "auto" and self.line_facts.one_sentence,
-            terms=terms,
+        plan = make_plan(
+            self,
+            options,
+            keep_attention=keep_attention,
+            glossary=glossary,
+            split_sentences=split_sentences,
         )
+        num_results = plan.options.n_best
         translated = (
-            self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=values.n_best)
+            self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=num_results)
         )
         return chain.from_iterable(translated)
 
-    def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
+    def _translate_chunk(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each line of a chunk; those that lack terms, once more."""
         translated = self._translate_known(lines, plan._replace(terms=None))
         if plan.terms is not None:
@@ -248,7 +213,7 @@ class Translator:
                 translated[index] = translations
         return translated
 
-    def _translate_known(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
+    def _translate_known(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each line. Unknown words pass through."""
         if self._unknown is None or plan.options.unk != "pass":
             return self._translate_texts(lines, plan)
@@ -258,7 +223,7 @@ class Translator:
         weighted = partial(plain, plan=plan._replace(keep_attention=self.has_attention))
         return self._unknown.translate(lines, plain, weighted, plan.keep_attention)
 
-    def _translate_texts(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
+    def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each text by the model.
 
         The lines are split into segments, and segments of similar length are translated together.
@@ -290,7 +255,7 @@ class Translator:
         return results
 
     def _translate_segments(
-        self, segments: Sequence[Segment], plan: _Plan
+        self, segments: Sequence[Segment], plan: Plan
     ) -> list[list[Translation]]:
         """Return the translations of each segment."""
         translate = partial(self._translate_batch, plan=plan)
@@ -298,7 +263,7 @@ class Translator:
         batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
         return map_in_batches(translate, segments, lengths, batch_size)
 
-    def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
+    def _translate_batch(self, segments: Sequence[Segment], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each segment of a batch, best first."""
         options = plan.options
         prefixes = [self.target_vocab.ids_of(segment.target) for segment in segments]
@@ -334,7 +299,7 @@ class Translator:
             results.append(translations)
         return results
 
-    def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
+    def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: Plan) -> Translation:
         """Return the translation with the tokens of a hypothesis."""
         spelled = self.target_tokenizer.spell_source(segment.source)
         tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
@@ -409,7 +374,7 @@ class Translator:
         with torch.inference_mode():
             return step_model(self.model, self._precision)
 
-    def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
+    def load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """Load another run for a scorer.
 
         Returns:

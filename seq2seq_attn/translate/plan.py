@@ -1,0 +1,76 @@
+"""The plan of a call of a translator: what all lines of the call are translated with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.variants import SCORER, build_variant
+from seq2seq_attn.search.base import Scorer, Search, find_search
+from seq2seq_attn.text.glossary import Glossary, read_glossary
+from seq2seq_attn.translate.terms import Terms, check_method, prepare_terms
+
+if TYPE_CHECKING:
+    from seq2seq_attn.translate.translator import Translator
+
+
+class Plan(NamedTuple):
+    """The search, options and scorers that all segments of a call are translated with."""
+
+    search: Search
+    options: SearchConfig
+    scorers: Sequence[Scorer]
+    keep_attention: bool
+    splits_sentences: bool
+    terms: Terms | None = None
+
+
+def make_plan(
+    translator: Translator,
+    options: Mapping[str, Any],
+    *,
+    keep_attention: bool,
+    glossary: str | Path | Glossary,
+    split_sentences: str,
+) -> Plan:
+    """Check the arguments of `Translator.translate_lines`, and return the plan of the call.
+
+    Raises:
+        UsageError: an option is unknown, not allowed, or not possible with the model.
+        UserError: the glossary or the run of a scorer cannot be read.
+    """
+    search, values = find_search(translator.search, options)
+    if values.unk == "copy" and not (translator.has_attention and translator.model.keeps_positions):
+        raise UsageError(
+            "unk='copy': this model has no attention weight for each source token to copy by; "
+            "use 'keep' or 'forbid'"
+        )
+    if split_sentences not in ("auto", "off"):
+        raise UsageError(f"split_sentences={split_sentences!r}: expected 'auto' or 'off'")
+    scorers = []
+    for name, scorer_options in values.scorers.items():
+        scorers.append(
+            build_variant(SCORER, name, scorer_options, load_steps=translator.load_steps)
+        )
+    terms = None
+    if glossary:
+        check_method(search, values)
+        entries = glossary if isinstance(glossary, tuple) else read_glossary(glossary)
+        terms = prepare_terms(
+            entries,
+            translator.languages,
+            translator.source_tokenizer,
+            translator.target_tokenizer,
+            translator.target_vocab,
+        )
+    return Plan(
+        search,
+        values,
+        scorers,
+        keep_attention=keep_attention and translator.has_attention,
+        splits_sentences=split_sentences == "auto" and translator.line_facts.one_sentence,
+        terms=terms,
+    )
