@@ -33,3 +33,10 @@ def test_the_hosted_gate_tests_every_python_that_the_package_names():
 def test_the_citation_states_the_version_of_the_package():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == seq2seq_attn.__version__
+
+
+def test_the_package_states_its_version_in_one_place():
+    literal = f'"{seq2seq_attn.__version__}"'
+    package = ROOT / "seq2seq_attn"
+    stating = [path for path in package.rglob("*.py") if literal in path.read_text("utf-8")]
+    assert stating == [package / "__init__.py"]

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from seq2seq_attn import __version__
 
 if TYPE_CHECKING:
     import torch
