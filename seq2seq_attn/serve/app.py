@@ -6,7 +6,7 @@ import logging
 import time
 from collections import defaultdict
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -33,7 +33,7 @@ from seq2seq_attn.serve.requests import (
     read_request,
     read_values,
 )
-from seq2seq_attn.serve.worker import Answer, Served
+from seq2seq_attn.serve.worker import Answer, Pair, Served, detect
 from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.languages import english_name, short_code
 
@@ -54,16 +54,6 @@ _PARAMETERS: dict[str, type[BaseModel]] = {
 }
 
 log = logging.getLogger(__name__)
-
-
-class Translated(NamedTuple):
-    """The translations of the texts of a request."""
-
-    source: str
-    """the code of the source language"""
-    confidence: float | None
-    """how likely the language is, in percent, if it was detected"""
-    answers: list[Answer]
 
 
 class App:
@@ -124,9 +114,10 @@ class App:
             await send(message)
 
         app: ASGIApp = self._app
-        host = Request(scope).headers.get("host", "")
-        if not is_expected_host(host, self._access.hosts):
-            app = _refusal(403, "Host: expected an address, localhost or a name of --allow-host")
+        request = Request(scope)
+        if not is_expected_host(request.headers.get("host", ""), self._access.hosts):
+            reason = "Host: expected an address, localhost or a name of --allow-host"
+            app = await refuse(request, HTTPException(403, reason))
         try:
             await app(scope, receive, send_on)
         except ClientDisconnect:
@@ -146,41 +137,32 @@ class App:
     async def translate(self, request: Request) -> Response:
         """Translate as LibreTranslate."""
         asked = await read_request(request, LibreTranslation, self._access)
-        translated = await self._translate(
-            request, asked, asked.source, asked.target, 1 + asked.alternatives
-        )
-        texts: Any = [answer.texts[0] for answer in translated.answers]
-        alternatives: Any = [answer.texts[1:] for answer in translated.answers]
-        warnings: Any = [answer.warnings for answer in translated.answers]
-        unknown: Any = [answer.unknown for answer in translated.answers]
-        if isinstance(asked.q, str):
-            texts = texts[0]
-            alternatives = alternatives[0]
-            warnings = warnings[0]
-            unknown = unknown[0]
-        answer: dict[str, Any] = {"translatedText": texts}
-        if any(warnings):
-            answer["warnings"] = warnings
-        if any(unknown):
-            answer["unknown"] = unknown
+        pair, confidence = await self._choose_pair(asked, asked.source, asked.target)
+        answers = await self._translate(request, pair, asked, 1 + asked.alternatives)
+        fields: dict[str, Any] = {"translatedText": [answer.texts[0] for answer in answers]}
         if asked.alternatives:
-            answer["alternatives"] = alternatives
-        if translated.confidence is not None:
-            detected = {"language": translated.source, "confidence": translated.confidence}
-            answer["detectedLanguage"] = detected
-        return JSONResponse(answer)
+            fields["alternatives"] = [answer.texts[1:] for answer in answers]
+        if any(answer.warnings for answer in answers):
+            fields["warnings"] = [answer.warnings for answer in answers]
+        if any(answer.unknown for answer in answers):
+            fields["unknown"] = [answer.unknown for answer in answers]
+        if isinstance(asked.q, str):
+            fields = {name: values[0] for name, values in fields.items()}
+        if confidence is not None:
+            fields["detectedLanguage"] = {"language": pair[0], "confidence": confidence}
+        return JSONResponse(fields)
 
     async def translate_deepl(self, request: Request) -> Response:
         """Translate as DeepL. Parameters such as formality have no effect."""
         asked = await read_request(request, DeepLTranslation, self._access)
-        pair = short_code(asked.source_lang), short_code(asked.target_lang)
-        translated = await self._translate(
-            request, asked, *pair, glossary=self._glossaries.find(asked.glossary_id, pair)
-        )
+        named_pair = short_code(asked.source_lang), short_code(asked.target_lang)
+        glossary = self._glossaries.find(asked.glossary_id, named_pair)
+        pair, _ = await self._choose_pair(asked, *named_pair)
+        answers = await self._translate(request, pair, asked, glossary=glossary)
         translations = []
-        for text, answer in zip(asked.texts, translated.answers, strict=True):
+        for text, answer in zip(asked.texts, answers, strict=True):
             translation: dict[str, Any] = {
-                "detected_source_language": translated.source.upper(),
+                "detected_source_language": pair[0].upper(),
                 "text": answer.texts[0],
                 "billed_characters": len(text),
             }
@@ -194,10 +176,9 @@ class App:
     async def detect(self, request: Request) -> Response:
         """Detect the language of a text among the source languages, as LibreTranslate."""
         asked = await read_request(request, Detection, self._access)
-        shares = await self.batcher.detect(asked.texts, list(self._served.batch_sizes))
-        return JSONResponse(
-            [{"language": source, "confidence": share} for source, share in shares.items()]
-        )
+        shares = await self.batcher.run(detect, asked.texts, list(self._served.batch_sizes))
+        languages = [{"language": code, "confidence": share} for code, share in shares.items()]
+        return JSONResponse(languages)
 
     async def languages(self, _: Request) -> Response:
         """Return the pairs of languages, as LibreTranslate."""
@@ -221,7 +202,7 @@ class App:
 
     async def usage_deepl(self, request: Request) -> Response:
         """Return the number of characters since the start of the server, as DeepL."""
-        check_key(request, self._access.key, None)
+        check_key(request, self._access)
         count = int(self.batcher.counts["seq2seq_characters_total"])
         return JSONResponse({"character_count": count, "character_limit": UNLIMITED})
 
@@ -233,7 +214,7 @@ class App:
 
     async def metrics(self, request: Request) -> Response:
         """Return counts in the text format of Prometheus."""
-        check_key(request, self._access.key, request.query_params.get("api_key"))
+        check_key(request, self._access)
         values = {**self.batcher.counts, "seq2seq_lines_waiting": len(self.batcher.waiting)}
         lines = []
         for metric, (kind, description) in _METRICS.items():
@@ -250,46 +231,46 @@ class App:
     async def show_page(self, request: Request) -> Response:
         """Return the page of the runs. A browser asks for the key as a password."""
         try:
-            check_key(request, self._access.key, request.query_params.get("api_key"))
+            check_key(request, self._access)
         except HTTPException:
             challenge = {"WWW-Authenticate": 'Basic realm="seq2seq"'}
             return PlainTextResponse("expected the key as password", 401, challenge)
         return await self.page.answer(request)
 
-    async def _translate(
-        self,
-        request: Request,
-        asked: Translation,
-        source: str,
-        target: str,
-        num_results: int = 1,
-        glossary: Glossary = (),
-    ) -> Translated:
-        """Translate the texts of a request, each into at most `num_results` texts.
-
-        Raises:
-            HTTPException: the languages are not served.
-            ClientDisconnect: the client hangs up. Its texts are then no longer translated.
-        """
-        source_code = "" if source in ("", "auto") else short_code(source)
+    async def _choose_pair(
+        self, asked: Translation, source: str, target: str
+    ) -> tuple[Pair, float | None]:
+        """Return the languages of a translation. If no source language is named, it is detected,
+        and the second value is its probability in percent. Raises HTTPException: the languages are
+        not served."""
+        is_detected = source in ("", "auto")
         pairs = []
         for pair in self._served.batch_sizes:
-            if pair[1] == short_code(target) and source_code in ("", pair[0]):
+            if pair[1] == short_code(target) and (is_detected or pair[0] == short_code(source)):
                 pairs.append(pair)
         if not pairs:
             served = ", ".join(map(" to ".join, self._served.batch_sizes))
             raise HTTPException(
                 400, f"source, target: expected languages that are served: {served}"
             )
-        confidence = None
-        if not source_code:
-            shares = await self.batcher.detect(asked.texts, pairs)
-            source_code, confidence = next(iter(shares.items()))
-        pair = source_code, short_code(target)
+        if not is_detected:
+            return pairs[0], None
+        shares = await self.batcher.run(detect, asked.texts, pairs)
+        code, share = next(iter(shares.items()))
+        return (code, short_code(target)), share
+
+    async def _translate(
+        self,
+        request: Request,
+        pair: Pair,
+        asked: Translation,
+        num_results: int = 1,
+        glossary: Glossary = (),
+    ) -> list[Answer]:
+        """Translate the texts of a request, each into at most `num_results` texts. Raises
+        ClientDisconnect: the client hangs up. Its texts are then no longer translated."""
         work = asyncio.ensure_future(
-            self.batcher.translate(
-                pair, asked.texts, num_results, asked.split_sentences, glossary=glossary
-            )
+            self.batcher.translate(pair, asked.texts, num_results, asked.split_sentences, glossary)
         )
         hang_up = asyncio.ensure_future(request.receive())  # the only further message
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
@@ -297,15 +278,11 @@ class App:
         if not work.done():
             work.cancel()
             raise ClientDisconnect
-        return Translated(source_code, confidence, await work)
+        return await work
 
 
 async def refuse(_: Request, error: Exception) -> Response:
-    """Return the answer to a rejected request."""
+    """Return the answer to a rejected request. Clients of LibreTranslate read its `error`, and
+    clients of DeepL its `message`."""
     assert isinstance(error, HTTPException)
-    return _refusal(error.status_code, error.detail)
-
-
-def _refusal(status: int, reason: str) -> Response:
-    """Return a refusal in a form that clients of LibreTranslate and of DeepL understand."""
-    return JSONResponse({"error": reason, "message": reason}, status)
+    return JSONResponse({"error": error.detail, "message": error.detail}, error.status_code)

@@ -6,23 +6,13 @@ import asyncio
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.exceptions import HTTPException
 
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.serve.worker import (
-    Answer,
-    Pair,
-    Served,
-    check_glossary,
-    detect,
-    join_answers,
-    translate_batch,
-)
+from seq2seq_attn.serve.worker import Answer, Pair, Served, join_answers, translate_batch
 from seq2seq_attn.text.glossary import Glossary
 
 MAX_WAITING = 100_000
@@ -36,14 +26,16 @@ long"""
 log = logging.getLogger(__name__)
 
 
+ResultT = TypeVar("ResultT")
+
+
 class Line(NamedTuple):
     """A line that waits for its translation."""
 
     text: str
     pair: Pair
-    num_results: int
-    split_sentences: str
-    glossary: Glossary
+    options: dict[str, Any]
+    """options of `translate_lines`"""
     result: asyncio.Future[Any]
 
 
@@ -65,20 +57,21 @@ class Batcher:
         texts: Sequence[str],
         num_results: int = 1,
         split_sentences: str = "auto",
-        *,
         glossary: Glossary = (),
     ) -> list[Answer]:
         """Translate the lines of each text into at most `num_results` texts. Line ends and blank
         lines are kept. Raises HTTPException: too many lines wait, or a line could not be
         translated."""
-        num_results = min(num_results, self._served.max_results[pair])
-        split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
-        loop = asyncio.get_running_loop()
+        options = {
+            "n_best": min(num_results, self._served.max_results[pair]),
+            "split_sentences": split_sentences,
+            "glossary": glossary,
+        }
+        split_texts = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
+        new_future = asyncio.get_running_loop().create_future
         lines = []
-        for text in chain.from_iterable(split):
-            if text.strip():
-                future = loop.create_future()
-                lines.append(Line(text, pair, num_results, split_sentences, glossary, future))
+        for pieces in split_texts:
+            lines += [Line(text, pair, options, new_future()) for text in pieces if text.strip()]
         size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
         if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
@@ -86,40 +79,26 @@ class Batcher:
         self.waiting += lines
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        translations = await asyncio.gather(*(line.result for line in lines))
-        if None in translations:
-            raise HTTPException(500, "not translated")
-        rest = iter(translations)
+        results = iter(await asyncio.gather(*(line.result for line in lines)))
         answers = []
-        for pieces in split:
-            parts = [next(rest) if piece.strip() else Answer([piece]) for piece in pieces]
+        for pieces in split_texts:
+            parts = [next(results) if piece.strip() else Answer([piece]) for piece in pieces]
+            if None in parts:
+                raise HTTPException(500, "not translated")
             answers.append(join_answers(parts))
         return answers
 
-    async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
-        """Detect the source language of texts. The worker does this after the batch that it is
-        translating."""
-        return await asyncio.wrap_future(self._pool.submit(detect, "\n".join(texts)[:1_000], pairs))
-
-    async def check_glossary(self, pair: Pair, glossary: Glossary) -> None:
-        """Raise UserError if the pair is not served or its run cannot require a term."""
-        if pair not in self._served.batch_sizes:
-            raise UserError(f"{' to '.join(pair)}: not served")
-        reason = await asyncio.wrap_future(self._pool.submit(check_glossary, pair, glossary))
-        if reason:
-            raise UserError(reason)
+    async def run(self, function: Callable[..., ResultT], *arguments: Any) -> ResultT:
+        """Return the result of a function that the worker calls after its present work."""
+        return await asyncio.wrap_future(self._pool.submit(function, *arguments))
 
     async def _work(self) -> None:
         """Translate batches until no line waits."""
-        while True:
-            batch = self._take()
-            if not batch:
-                return
+        while batch := self._take():
             texts = [line.text for line in batch]
-            results: list[Any] = [None] * len(batch)
+            results: list[Answer | None] = [None] * len(batch)
             try:
-                submitted = self._pool.submit(translate_batch, *batch[0][1:5], texts)
-                results = await asyncio.wrap_future(submitted)
+                results = await self.run(translate_batch, batch[0].pair, batch[0].options, texts)
             except BrokenExecutor:
                 log.error("%d lines were not translated: their process has died", len(batch))
             self.counts["seq2seq_batches_total"] += 1
@@ -130,17 +109,17 @@ class Batcher:
 
     def _take(self) -> list[Line]:
         """Take a batch from the waiting lines: the line that has waited longest, and lines of the
-        same kind whose lengths are nearest to it. Lines of similar length are fastest to
-        translate."""
+        same pair and options whose lengths are nearest to it. Lines of similar length are fastest
+        to translate."""
         self.waiting = [line for line in self.waiting if not line.result.done()]
         if not self.waiting:
             return []
-        first = self.waiting[0]
-        batch = [line for line in self.waiting if line[1:5] == first[1:5]]
-        batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
-        del batch[self._served.batch_sizes[first.pair] :]
+        text, pair, options, _ = self.waiting[0]
+        batch = [line for line in self.waiting if (line.pair, line.options) == (pair, options)]
+        batch.sort(key=lambda line: abs(len(line.text) - len(text)))
+        del batch[self._served.batch_sizes[pair] :]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
-        taken = {id(line) for line in batch}
-        self.waiting = [line for line in self.waiting if id(line) not in taken]
+        taken = {line.result for line in batch}
+        self.waiting = [line for line in self.waiting if line.result not in taken]
         return batch

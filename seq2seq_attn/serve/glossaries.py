@@ -13,7 +13,7 @@ from starlette.routing import Route
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.serve.batcher import Batcher
 from seq2seq_attn.serve.requests import Access, Detection, check_key, read_request
-from seq2seq_attn.serve.worker import Pair
+from seq2seq_attn.serve.worker import Pair, check_glossary
 from seq2seq_attn.text.glossary import Glossary, parse_glossary
 from seq2seq_attn.text.languages import short_code
 
@@ -74,7 +74,7 @@ class Glossaries:
         pair = short_code(asked.source_lang), short_code(asked.target_lang)
         try:
             entries = parse_glossary("entries", asked.q.split("\n"))
-            await self._batcher.check_glossary(pair, entries)
+            await self._batcher.run(check_glossary, pair, entries)
         except UserError as error:
             raise HTTPException(400, str(error)) from None
         glossary_id = str(uuid.uuid4())
@@ -92,7 +92,7 @@ class Glossaries:
 
     async def list_all(self, request: Request) -> Response:
         """List the glossaries."""
-        check_key(request, self._access.key, None)
+        check_key(request, self._access)
         return JSONResponse({"glossaries": [stored.facts for stored in self._stored.values()]})
 
     async def show(self, request: Request) -> Response:
@@ -111,7 +111,7 @@ class Glossaries:
 
     def _asked(self, request: Request) -> _Stored:
         """Return the glossary that the path of a request names."""
-        check_key(request, self._access.key, None)
+        check_key(request, self._access)
         return self._get(request.path_params["id"])
 
     def _get(self, glossary_id: str) -> _Stored:

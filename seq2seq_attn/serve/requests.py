@@ -87,7 +87,7 @@ async def read_request(request: Request, kind: type[ParametersT], access: Access
             texts are too long.
     """
     values = await read_values(request)
-    check_key(request, access.key, values.get("api_key"))
+    check_key(request, access, values.get("api_key"))
     given = {name: value for name, value in values.items() if value is not None}
     try:
         parameters = kind.model_validate(given)
@@ -145,17 +145,19 @@ def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
 
 
-def check_key(request: Request, key: str, sent: object) -> None:
-    """Check the key of a request, if one is needed: `sent`, or the key in the header
-    `Authorization`, which is `DeepL-Auth-Key KEY`, `Bearer KEY` or the password of `Basic`. Raises
-    HTTPException: no key is right."""
+def check_key(request: Request, access: Access, in_body: object = None) -> None:
+    """Check the key of a request, if clients need one. It stands in the body or the query as
+    `api_key`, or in the header `Authorization` as `DeepL-Auth-Key KEY`, `Bearer KEY` or the
+    password of `Basic`. Raises HTTPException: no key is right."""
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
-    sent_keys = [str(sent or "").encode(), credentials.encode(), credentials.encode("latin-1")]
+    sent = str(in_body or request.query_params.get("api_key", ""))
+    sent_keys = [sent.encode(), credentials.encode(), credentials.encode("latin-1")]
     if scheme.lower() == "basic":
         with suppress(ValueError):
             sent_keys.append(base64.b64decode(credentials).partition(b":")[2])
-    if key and not any(hmac.compare_digest(sent_key, key.encode()) for sent_key in sent_keys):
+    key = access.key.encode()
+    if key and not any(hmac.compare_digest(sent_key, key) for sent_key in sent_keys):
         raise HTTPException(403, "expected a valid key, as api_key or in the header Authorization")
 
 

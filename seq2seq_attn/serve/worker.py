@@ -63,80 +63,71 @@ def load_runs(
 
 
 def translate_batch(
-    pair: Pair, num_results: int, split_sentences: str, glossary: Glossary, texts: Sequence[str]
+    pair: Pair, options: Mapping[str, Any], texts: Sequence[str]
 ) -> list[Answer | None]:
-    """Return the answers to the lines of a batch. If the batch fails, each line is translated
-    alone, so that a line does not harm other clients. The answer to a line that fails is None."""
+    """Return the answers to the lines of a batch. `options` are those of `translate_lines`.
+
+    If the batch fails, each line is translated alone, so that a line does not harm other clients.
+    The answer is None for a line that fails, and where the model's probabilities are not numbers.
+    """
+    translator = TRANSLATORS[pair]
     try:
-        translated = TRANSLATORS[pair].translate_lines(
-            texts,
-            keep_attention=False,
-            glossary=glossary,
-            split_sentences=split_sentences,
-            n_best=num_results,
-        )
-        return [_answer(translations) for translations in translated]
+        answers: list[Answer | None] = []
+        for best, *others in translator.translate_lines(texts, keep_attention=False, **options):
+            different_texts = dict.fromkeys([best.text, *(other.text for other in others)])
+            answer = Answer(list(different_texts), best.warnings, best.unknown)
+            answers.append(answer if math.isfinite(best.log_prob) else None)
+        return answers
     except Exception as error:
         if len(texts) > 1:
-            options = pair, num_results, split_sentences, glossary
-            return [translate_batch(*options, [text])[0] for text in texts]
+            return [translate_batch(pair, options, [text])[0] for text in texts]
         # Only the type is logged, because the message may contain text of the client.
         log.error("a line was not translated: %s", type(error).__name__)
         return [None]
     finally:
-        TRANSLATORS[pair].source_tokenizer.forget()
-
-
-def _answer(translations: Sequence[Any]) -> Answer | None:
-    """Return the answer that translations of a line make, without repeated texts. It is None if the
-    model's probabilities are not numbers."""
-    if not math.isfinite(translations[0].log_prob):
-        return None
-    texts = list(dict.fromkeys(translation.text for translation in translations))
-    return Answer(texts, translations[0].warnings, translations[0].unknown)
+        translator.source_tokenizer.forget()
 
 
 def join_answers(parts: Sequence[Answer]) -> Answer:
     """Return the answer to a text from the answers to its lines and line ends. Where a line has
-    fewer translations than another, its best one is used."""
+    fewer translations than another, its best translation is used."""
     texts = []
-    for number in range(max(len(part.texts) for part in parts)):
-        chosen = [part.texts[number if number < len(part.texts) else 0] for part in parts]
-        texts.append("".join(chosen))
+    for rank in range(max(len(part.texts) for part in parts)):
+        texts.append("".join((part.texts[rank:] or part.texts)[0] for part in parts))
     warnings = chain.from_iterable(part.warnings for part in parts)
     unknown = chain.from_iterable(part.unknown for part in parts)
     return Answer(texts, tuple(warnings), tuple(dict.fromkeys(unknown)))
 
 
-def check_glossary(pair: Pair, glossary: Glossary) -> str:
-    """Return why the run cannot require the terms of a glossary, or an empty text if it can."""
-    try:
-        TRANSLATORS[pair].translate_lines([], glossary=glossary)
-    except UserError as error:
-        return str(error)
-    return ""
+def check_glossary(pair: Pair, glossary: Glossary) -> None:
+    """Raise UserError if no run translates the pair or the run cannot require a term."""
+    if pair not in TRANSLATORS:
+        raise UserError(f"{' to '.join(pair)}: not served")
+    TRANSLATORS[pair].translate_lines([], glossary=glossary)
 
 
-def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:
-    """Detect the source language of a text. Return the source languages of `pairs` with their
-    probabilities in percent, the most probable language first.
+def detect(texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
+    """Detect the source language of texts from their first 1,000 characters. Return the source
+    languages of `pairs` with their probabilities in percent, the most probable language first.
 
     A probability is that among these languages, times the share of the text that the vocabulary
     knows, because the text may be in none of them.
     """
-    costs: dict[str, float] = {}
-    known_shares: dict[str, float] = {}
+    words = "\n".join(texts)[:1_000].split()
+    costs = {}
+    known_shares = {}
     for pair in pairs:
-        costs[pair[0]], known_shares[pair[0]] = _explain_by_vocabulary(pair, text.split())
-    odds = {source: math.exp(min(costs.values()) - cost) for source, cost in costs.items()}
-    total = sum(odds.values())
+        costs[pair[0]], known_shares[pair[0]] = _explain_by_vocabulary(TRANSLATORS[pair], words)
+    lowest = min(costs.values())
+    odds = {source: math.exp(lowest - cost) for source, cost in costs.items()}
     shares = {}
-    for source in sorted(odds, key=costs.__getitem__):
-        shares[source] = round(100 * known_shares[source] * odds[source] / total, 1)
+    for source in sorted(costs, key=costs.__getitem__):
+        share = known_shares[source] * odds[source] / sum(odds.values())
+        shares[source] = round(100 * share, 1)
     return shares
 
 
-def _explain_by_vocabulary(pair: Pair, words: Sequence[str]) -> tuple[float, float]:
+def _explain_by_vocabulary(translator: Any, words: Sequence[str]) -> tuple[float, float]:
     """Return the cost of words (minus their log-probability) under the source vocabulary, and the
     share of their characters in words that cost less than their letters.
 
@@ -144,11 +135,11 @@ def _explain_by_vocabulary(pair: Pair, words: Sequence[str]) -> tuple[float, flo
     types, because vocabularies are sorted by frequency. An unknown token is spelled with 30
     letters.
     """
-    vocab = TRANSLATORS[pair].source_vocab
+    vocab = translator.source_vocab
     log_size = math.log(math.log(len(vocab)))
     total = 0.0
     num_known = 0
-    tokenized = TRANSLATORS[pair].source_tokenizer.tokenize_many(words)
+    tokenized = translator.source_tokenizer.tokenize_many(words)
     for word, tokens in zip(words, tokenized, strict=True):
         cost = 0.0
         for token, rank in zip(tokens, vocab.ids_of(tokens), strict=True):
@@ -159,5 +150,5 @@ def _explain_by_vocabulary(pair: Pair, words: Sequence[str]) -> tuple[float, flo
         total += cost
         if cost < len(word) * math.log(30):
             num_known += len(word)
-    TRANSLATORS[pair].source_tokenizer.forget()
+    translator.source_tokenizer.forget()
     return total, num_known / max(1, sum(map(len, words)))
