@@ -120,7 +120,7 @@ def test_what_a_notebook_shows_is_text_whatever_it_holds():
     assert attributes == {"style", "title"}
     odd = AttentionMap(["a", "b", "c"], ["d"], np.array([[np.nan, 2.0, -1.0]]))._repr_html_()
     assert 'title="0.00"' in odd
-    assert 'title="1.00"' in odd
+    assert 'title="2.00"' in odd
 
 
 def test_several_translations_are_asked_of_the_other_method(root):
