@@ -115,8 +115,8 @@ def make_items(sources: Sequence[str], references: Sequence[str], *, seed: int) 
                 Item(
                     kind,
                     word,
-                    replace_words(sources[index], {source: word}),
-                    replace_words(references[index], {target: word}),
+                    replace_words(sources[index], {source: word}.get),
+                    replace_words(references[index], {target: word}.get),
                 )
             )
     return items

@@ -101,9 +101,9 @@ def words_in(line: str) -> list[str]:
     return _WORD.findall(line)
 
 
-def replace_words(line: str, replacements: Mapping[str, str]) -> str:
-    """Return the line with other words in place of the words that `replacements` names."""
-    return _WORD.sub(lambda match: replacements.get(match[0], match[0]), line)
+def replace_words(line: str, find: Callable[[str], str | None]) -> str:
+    """Return the line with other words in place of those for which `find` returns a word."""
+    return _WORD.sub(lambda match: find(match[0]) or match[0], line)
 
 
 def kind_of(word: str) -> str:

@@ -198,8 +198,8 @@ def join_n_best(segments: Sequence[Sequence[Translation]], source: Source) -> li
 def join_translations(segments: Sequence[Translation], source: Source) -> Translation:
     """Join the translations of a line's segments into the translation of the line.
 
-    Each text begins with its separator, and scores are added. The attention is block-diagonal, except
-    that all segments share one column for the end of each source.
+    Each text begins with its separator, and scores are added. The attention is block-diagonal,
+    except that all segments share one column for the end of each source.
     """
     if len(segments) == 1:
         return segments[0]

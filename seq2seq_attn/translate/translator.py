@@ -218,10 +218,17 @@ class Translator:
         if self._unknown is None or plan.options.unk != "pass":
             return self._translate_texts(lines, plan)
         terms = plan.terms.by_words if plan.terms else ()
-        self._unknown.is_unknown.update(dict.fromkeys(chain.from_iterable(terms), False))
-        plain = partial(self._translate_texts, plan=plan)
-        weighted = partial(plain, plan=plan._replace(keep_attention=self.has_attention))
-        return self._unknown.translate(lines, plain, weighted, plan.keep_attention)
+
+        def translate(texts: Sequence[str], keep_attention: bool) -> list[list[Translation]]:
+            keep_attention = keep_attention and self.has_attention
+            return self._translate_texts(texts, plan._replace(keep_attention=keep_attention))
+
+        return self._unknown.translate(
+            lines,
+            translate,
+            keep_attention=plan.keep_attention,
+            terms=set(chain.from_iterable(terms)),
+        )
 
     def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each text by the model.

@@ -2,18 +2,19 @@
 
 The model translates several versions of a line, in each of which other stand-ins take the place of
 the unknown words (`text/known_words.py`). In a translation, the target word of a stand-in gives way
-to the unknown word; without it, the target word that attends most to the stand-in does. The version
-that keeps most stand-ins is chosen, then the most probable one.
+to the unknown word. If the translation lacks that target word, the token that attends most to the
+stand-in counts as it. The version that keeps most stand-ins is chosen, then the most probable one.
 
 A line of unknown words alone is returned as it is. A word of which only the case is unknown is
 spelled as in the training text.
 
-Shapes: T target positions.
+Shapes: T target positions, S source positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,20 +27,34 @@ from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.translate.segments import empty_translation
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 _LEAST_WEIGHT = 0.2
 """minimum attention of a target word that gives way to an unknown word without its stand-in"""
 
-TranslateTexts = Callable[[Sequence[str]], list[list[Translation]]]
+TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
+"""translates texts; the second argument says whether translations keep their attention"""
 
 
 class Version(NamedTuple):
-    """A line as the model reads it."""
+    """A text that the model reads in place of a line."""
 
     text: str
     stand_ins: Mapping[str, StandIn]
     """the stand-in of each unknown word"""
+
+
+class Line(NamedTuple):
+    """A line whose unknown words were found."""
+
+    text: str
+    unknown: Sequence[str]
+    """the distinct unknown words, in order"""
+    passed: Sequence[str]
+    """the unknown words that stay as they are"""
+    versions: Sequence[Version]
+    """what the model reads: nothing if the whole line stays as it is"""
 
 
 class UnknownWords(NamedTuple):
@@ -50,18 +65,32 @@ class UnknownWords(NamedTuple):
     vocab: Vocab
     """the vocabulary of the source"""
     target: Tokenizer
-    is_unknown: dict[str, bool]
-    """the words that were looked up, until they are cleared"""
 
-    def find(self, line: str) -> list[str]:
-        """Return the distinct unknown words of a line, in order."""
-        words = list(dict.fromkeys(words_in(line)))
+    def read(self, line: str, terms: Container[str] = ()) -> Line:
+        """Find the unknown words of a line. The words in `terms` count as known."""
+        text = normalize(line)
+        words = list(dict.fromkeys(words_in(text)))
+        unknown = []
+        passed = []
+        spelled: dict[str, str] = {}
         for word in words:
-            if word not in self.is_unknown:
-                self.is_unknown[word] = self._look_up(word)
-        return [word for word in words if self.is_unknown[word]]
+            if word in terms or not self._is_unknown(word):
+                continue
+            unknown.append(word)
+            known = self.words.find_case(word)
+            if known is not None and known != word:
+                spelled[word] = known
+            elif self._passes(word):
+                passed.append(word)
+        if text and len(passed) == len(words):
+            return Line(text, unknown, passed, [])
+        versions = []
+        for stand_ins in self._assign(passed, words):
+            sources = {word: pair.source for word, pair in stand_ins.items()}
+            versions.append(Version(replace_words(text, (spelled | sources).get), stand_ins))
+        return Line(text, unknown, passed, versions)
 
-    def _look_up(self, word: str) -> bool:
+    def _is_unknown(self, word: str) -> bool:
         spelled = word.lower() if self.source.lowercase else word
         is_new = spelled not in self.words.known
         if self.source.name not in ("spacy", "spaces"):
@@ -78,148 +107,100 @@ class UnknownWords(NamedTuple):
             return self.words.is_copied(word) and kind_of(word) != "name"
         return self._has_unknown_token(word) or self.words.is_copied(word)
 
-    def versions(self, line: str) -> list[Version]:
-        """Return what the model reads in place of a line: nothing if the line stays as it is."""
-        words = set(words_in(line))
-        spelled: dict[str, str] = {}
-        passed = []
-        for word in self.find(line):
-            known = self.words.find_case(word)
-            if known is not None and known != word:
-                spelled[word] = known
-            elif self._passes(word):
-                passed.append(word)
-        if line and words.issubset(passed):
-            return []
-        numbers = [pair for pair in self.words.numbers if pair.source not in words]
-        others = [pair for pair in self.words.others if pair.source not in words]
-        versions = []
-        for first in range(max(len(numbers), len(others)) if passed else 0):
-            chosen = _assign(passed, numbers or others, others, first)
-            sources = {word: pair.source for word, pair in chosen.items()}
-            versions.append(Version(replace_words(line, {**spelled, **sources}), chosen))
-        return versions or [Version(replace_words(line, spelled), {})]
+    def _assign(self, passed: Sequence[str], words: Sequence[str]) -> list[dict[str, StandIn]]:
+        """Return the stand-ins of the words in `passed` for each version of a line with these
+        words. A version begins with another stand-in than the version before. Words for which none
+        is left have none, and a line without stand-ins has one version."""
+        numbers = deque(pair for pair in self.words.numbers if pair.source not in words)
+        others = deque(pair for pair in self.words.others if pair.source not in words)
+        assigned = []
+        for _ in range(max(len(numbers), len(others))):
+            free_others = list(others)
+            free_numbers = list(numbers) or free_others
+            stand_ins = {}
+            for word in passed:
+                free = free_numbers if kind_of(word) == "number" else free_others
+                if free:
+                    stand_ins[word] = free.pop(0)
+            if stand_ins:
+                assigned.append(stand_ins)
+            numbers.rotate(-1)
+            others.rotate(-1)
+        return assigned or [{}]
 
     def translate(
         self,
         lines: Sequence[str],
         translate: TranslateTexts,
-        translate_with_attention: TranslateTexts,
+        *,
         keep_attention: bool,
+        terms: Container[str] = (),
     ) -> list[list[Translation]]:
-        """Return the translations of each line, best first."""
-        lines = list(map(normalize, lines))
-        versions = list(map(self.versions, lines))
+        """Return the translations of each line, best first. The words in `terms` count as known."""
+        read_lines = [self.read(line, terms) for line in lines]
         plain: list[str] = []
         changed: list[str] = []
-        for options in versions:
-            for option in options:
-                (changed if option.stand_ins else plain).append(option.text)
-        plain_results = iter(translate(plain))
-        changed_results = iter(translate_with_attention(changed))
+        for line in read_lines:
+            for version in line.versions:
+                (changed if version.stand_ins else plain).append(version.text)
+        plain_results = iter(translate(plain, keep_attention))
+        changed_results = iter(translate(changed, True))
         results = []
-        for line, options in zip(lines, versions, strict=True):
-            if not options:
-                translations = [self._unchanged(line)]
-            elif options[0].stand_ins:
-                translations = self._choose(line, options, changed_results)
+        for line in read_lines:
+            if not line.versions:
+                translations = [self._unchanged(line.text)]
+            elif line.versions[0].stand_ins:
+                translations = self._choose(line, changed_results)
             else:
                 translations = next(plain_results)
-            if self.find(line):
-                translations = self._mark(line, translations, keep_attention)
+            if line.unknown:
+                translations = [_mark(line, item, keep_attention) for item in translations]
             results.append(translations)
-        self.is_unknown.clear()  # a server keeps no words of its clients
         return results
 
-    def _unchanged(self, line: str) -> Translation:
-        tokens = self.source.tokenize(line)
-        return Translation(
-            text=line,
+    def _unchanged(self, text: str) -> Translation:
+        tokens = self.source.tokenize(text)
+        return replace(
+            empty_translation(has_attention=True),
+            text=text,
             tokens=tokens,
-            score=0.0,
-            log_prob=0.0,
             source_tokens=[*tokens, EOS_TOKEN],
             attention=np.eye(len(tokens) + 1, dtype=np.float32),
-            is_finished=True,
             heaviest=list(range(len(tokens))),
         )
 
-    def _choose(
-        self, line: str, versions: Sequence[Version], results: Iterator[list[Translation]]
-    ) -> list[Translation]:
+    def _choose(self, line: Line, results: Iterator[list[Translation]]) -> list[Translation]:
         """Return the translations of the best version, with the unknown words in them."""
-        best: list[Translation] = []
-        best_rank = (len(line), 0.0)
-        for version in versions:
-            restored = [self._put_back(version, translation) for translation in next(results)]
-            num_lost, first = restored[0]
+        words = words_in(line.text)
+        options: list[tuple[int, float, list[Translation]]] = []
+        for version in line.versions:
+            translations = next(results)
+            restored = [self._put_back(version, translation) for translation in translations]
+            num_lost = len(_find_lost(version, translations[0].text))
+            written = words_in(restored[0].text)
             for word in version.stand_ins:
-                num_lost += words_in(first.text).count(word) != words_in(line).count(word)
-            rank = (num_lost, -first.log_prob)
-            if not best or rank < best_rank:
-                best_rank = rank
-                best = [translation for _, translation in restored]
-        return best
+                if written.count(word) != words.count(word):
+                    num_lost += 1
+            options.append((num_lost, -restored[0].log_prob, restored))
+        return min(options, key=lambda option: option[:2])[2]
 
-    def _put_back(self, version: Version, translation: Translation) -> tuple[int, Translation]:
-        """Return the number of stand-ins that the translation lacks, and the translation with the
-        unknown words."""
-        source = list(translation.source_tokens)
-        tokens = list(translation.tokens)
-        written: dict[str, str] = {}
-        lost = {}
-        known = words_in(translation.text.lower())
+    def _put_back(self, version: Version, translation: Translation) -> Translation:
+        """Return the translation with the unknown words in place of their stand-ins."""
+        sources = {}
+        targets = {}
         for word, pair in version.stand_ins.items():
-            columns = _put(source, word, pair.source)
-            _put(tokens, word, pair.target)
-            written |= {pair.target: word, pair.target.lower(): word}
-            written[pair.target.capitalize()] = word
-            if pair.target.lower() not in known:
-                lost[word] = columns
-        text = replace_words(translation.text, written)
-        if translation.attention is not None and any(lost.values()):
-            weights_TS = translation.attention[: len(tokens)].copy()
-            for position, token in enumerate(tokens):
-                if token.removeprefix(SPACE) in version.stand_ins:
-                    weights_TS[position] = 0.0
-            for word, columns in lost.items():
-                weights_T = weights_TS[:, columns].sum(axis=1)
-                if weights_T.max(initial=0.0) >= _LEAST_WEIGHT:
-                    row = int(weights_T.argmax())
-                    weights_TS[row] = 0.0
-                    tokens[row] = _respell(tokens[row], word)
+            sources[pair.source.lower()] = word
+            targets[pair.target.lower()] = word
+        text = translation.text
+        tokens = _recover(translation, _find_lost(version, text), targets)
+        if tokens != translation.tokens:
             text = self.target.detokenize(tokens)
-        return len(lost), replace(translation, text=text, tokens=tokens, source_tokens=source)
-
-    def _mark(
-        self, line: str, translations: Sequence[Translation], keep_attention: bool
-    ) -> list[Translation]:
-        """Return the translations with the unknown words of the line."""
-        unknown = tuple(self.find(line))
-        marked = []
-        for translation in translations:
-            positions = set(translation.unknown_positions)
-            for position, token in enumerate(translation.source_tokens):
-                if token.removeprefix(SPACE) in unknown:
-                    positions.add(position)
-            warnings = list(translation.warnings)
-            written = words_in(translation.text)
-            lost = [word for word in unknown if word not in written]
-            for word in lost:
-                if self._passes(word) and self.words.find_case(word) is None:
-                    warnings.append(
-                        f"{word} is unknown to the model and missing in the translation."
-                    )
-            marked.append(
-                replace(
-                    translation,
-                    unknown=unknown,
-                    unknown_positions=tuple(sorted(positions)),
-                    warnings=tuple(warnings),
-                    attention=translation.attention if keep_attention else None,
-                )
-            )
-        return marked
+        return replace(
+            translation,
+            text=replace_words(text, lambda word: targets.get(word.lower())),
+            tokens=_respell(tokens, targets),
+            source_tokens=_respell(translation.source_tokens, sources),
+        )
 
 
 def unknown_words(text: Run | PreparedCorpus) -> UnknownWords | None:
@@ -227,35 +208,71 @@ def unknown_words(text: Run | PreparedCorpus) -> UnknownWords | None:
     one text."""
     if not (isinstance(text, Run) and text.words and isinstance(text.source_tokenizer, Tokenizer)):
         return None
-    return UnknownWords(
-        text.words, text.source_tokenizer, text.source_vocab, text.target_tokenizer, {}
-    )
+    return UnknownWords(text.words, text.source_tokenizer, text.source_vocab, text.target_tokenizer)
 
 
-def _assign(
-    words: Sequence[str], numbers: Sequence[StandIn], others: Sequence[StandIn], first: int
-) -> dict[str, StandIn]:
-    """Return a stand-in for each word, beginning at index `first`. Words for which none is left
-    have none."""
-    chosen: dict[str, StandIn] = {}
-    for word in words:
-        pairs = numbers if kind_of(word) == "number" else others
-        start = first % max(1, len(pairs))
-        for pair in [*pairs[start:], *pairs[:start]]:
-            if word not in chosen and pair not in chosen.values():
-                chosen[word] = pair
-    return chosen
+def _find_lost(version: Version, text: str) -> list[StandIn]:
+    """Return the stand-ins whose target words a translation lacks."""
+    written = words_in(text.lower())
+    return [pair for pair in version.stand_ins.values() if pair.target.lower() not in written]
 
 
-def _put(tokens: list[str], word: str, old: str) -> list[int]:
-    """Replace the tokens that spell the word `old`, in any case, and return their positions."""
-    positions = []
+def _recover(
+    translation: Translation, lost: Sequence[StandIn], targets: Container[str]
+) -> list[str]:
+    """Return the tokens of a translation with the target words of the lost stand-ins in place of
+    the tokens that attend most to the stand-ins. The tokens in `targets` stay."""
+    tokens = list(translation.tokens)
+    if translation.attention is None or not lost:
+        return tokens
+    weights_TS = translation.attention[: len(tokens)].copy()
     for position, token in enumerate(tokens):
-        if token.removeprefix(SPACE).lower() == old.lower():
-            tokens[position] = _respell(token, word)
-            positions.append(position)
-    return positions
+        if _spelling(token) in targets:
+            weights_TS[position] = 0.0
+    spellings = np.array(list(map(_spelling, translation.source_tokens)))
+    for pair in lost:
+        weights_T = weights_TS[:, spellings == pair.source.lower()].sum(axis=1)
+        if weights_T.max(initial=0.0) >= _LEAST_WEIGHT:
+            row = int(weights_T.argmax())
+            weights_TS[row] = 0.0
+            tokens[row] = _with_mark(tokens[row], pair.target)
+    return tokens
 
 
-def _respell(token: str, word: str) -> str:
+def _respell(tokens: Sequence[str], words: Mapping[str, str]) -> list[str]:
+    """Return the tokens with words in place of the tokens that spell a key of `words`."""
+    respelled = []
+    for token in tokens:
+        word = words.get(_spelling(token))
+        respelled.append(token if word is None else _with_mark(token, word))
+    return respelled
+
+
+def _spelling(token: str) -> str:
+    return token.removeprefix(SPACE).lower()
+
+
+def _with_mark(token: str, word: str) -> str:
+    """Return the word, with a mark of a space if the token has one."""
     return SPACE + word if token.startswith(SPACE) else word
+
+
+def _mark(line: Line, translation: Translation, keep_attention: bool) -> Translation:
+    """Return a translation of the line that names the unknown words, with a warning for each that
+    is lost."""
+    positions = set(translation.unknown_positions)
+    for position, token in enumerate(translation.source_tokens):
+        if token.removeprefix(SPACE) in line.unknown:
+            positions.add(position)
+    warnings = list(translation.warnings)
+    written = words_in(translation.text)
+    for word in line.passed:
+        if word not in written:
+            warnings.append(f"{word} is unknown to the model and missing in the translation.")
+    return replace(
+        translation,
+        unknown=tuple(line.unknown),
+        unknown_positions=tuple(sorted(positions)),
+        warnings=tuple(warnings),
+        attention=translation.attention if keep_attention else None,
+    )

@@ -87,6 +87,40 @@ def test_lines_do_not_depend_on_the_other_lines():
     assert together == [translate([line])[0].text for line in lines]
 
 
+def test_lines_do_not_depend_on_a_line_that_no_stand_in_fits():
+    lines = ["Paul Mann sieht Kowalski.", "Das Rad kostet drei Euro."]
+    assert translate(lines)[1].text == "The bike costs three euros."
+
+
+def test_a_stand_in_within_a_token_gives_way_beside_a_lost_word():
+    [translation] = translate(["Kowalski sieht 4711"], numbers_become="15", ending="'s")
+    assert translation.text == "Kowalski's sees 4711"
+
+
+def test_an_unknown_word_that_spells_another_stand_in_stays():
+    [translation] = translate(["Das Rad sieht man Kowalski."])
+    assert translation.text == "The bike sees man Kowalski."
+
+
+def test_a_word_of_the_training_text_without_a_token_is_named_by_a_warning():
+    words = WORDS._replace(known=WORDS.known | {"4711"})
+    [translation] = translate(
+        ["Das Rad kostet 4711 Euro."], words=words, numbers_become="15", has_attention=False
+    )
+    assert any("4711" in warning for warning in translation.warnings)
+
+
+def test_no_word_of_a_failed_translation_stays():
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
+
+    def fail(texts, keep_attention):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        unknown.translate(["Paul sieht 4711"], fail, keep_attention=True)
+    assert "4711" not in repr(unknown)
+
+
 def test_attention_is_kept_only_if_it_is_asked_for():
     [translation] = translate(["Paul sieht 4711."], keep_attention=False)
     assert translation.attention is None
@@ -95,13 +129,13 @@ def test_attention_is_kept_only_if_it_is_asked_for():
 @pytest.mark.parametrize("line", ["Das Rad kostet", "Ein Sportlerinnenrad"])
 def test_characters_of_names_are_translated(line):
     vocab = build_vocab(Counter(CharacterTokenizer().tokenize("EinSportler nadkosetDRa")))
-    unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer(), {})
-    assert [version.text for version in unknown.versions(line)] == [line]
+    unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer())
+    assert [version.text for version in unknown.read(line).versions] == [line]
 
 
 def test_stand_ins_that_the_line_has_are_not_taken():
-    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), {})
-    texts = [version.text for version in unknown.versions("Paul sieht Kowalski drei 4711")]
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
+    texts = [version.text for version in unknown.read("Paul sieht Kowalski drei 4711").versions]
     assert texts == ["Paul sieht Mann drei vier"]
 
 
@@ -136,24 +170,25 @@ def test_a_name_has_no_known_part(word, is_copied):
 VOCAB = build_vocab(Counter(list(PAIRS)))
 
 
-def translate(lines, *, keep_attention=True, **options):
+def translate(lines, *, words=WORDS, keep_attention=True, **options):
     """The best translations by a model that translates word by word."""
     source, target = SpacyTokenizer("de"), SpacyTokenizer("en")
-    unknown = UnknownWords(WORDS, source, VOCAB, target, {})
+    unknown = UnknownWords(words, source, VOCAB, target)
 
-    def translate_texts(texts):
+    def translate_texts(texts, keep_attention):
         return [[word_by_word(text, source, target, **options)] for text in texts]
 
-    results = unknown.translate(lines, translate_texts, translate_texts, keep_attention)
+    results = unknown.translate(lines, translate_texts, keep_attention=keep_attention)
     return [translations[0] for translations in results]
 
 
-def word_by_word(text, source, target, *, numbers_become=None, has_attention=True):
+def word_by_word(text, source, target, *, numbers_become=None, ending="", has_attention=True):
     sources = source.tokenize(text)
-    tokens = [PAIRS[token] for token in sources]
+    tokens = [PAIRS.get(token, "<unk>") for token in sources]
     if numbers_become:
         tokens = [{"three": "15", "four": "15"}.get(token, token) for token in tokens]
     weights_TS = np.eye(len(tokens) + 1, dtype=np.float32)
+    tokens = [token + ending if token in ("Paul", "man") else token for token in tokens]
     return Translation(
         text=target.detokenize(tokens),
         tokens=tokens,

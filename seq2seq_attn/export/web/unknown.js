@@ -80,7 +80,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
       isTaken[row] = true;
       shown.tokens[row] = respell(shown.tokens[row], word);
     }
-    return { ...rest, ...shown, text: detokenize(shown.tokens), weights, numLost: lost.length };
+    return { ...rest, ...shown, text: replaceWords(detokenize(shown.tokens), written), weights, numLost: lost.length };
   }
   return { versionsOf, putBack, count: (text, word) => wordsIn(text).filter((one) => one === word).length };
 }
