@@ -9,7 +9,7 @@ import io
 import logging
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -34,19 +34,29 @@ _TOO_LONG = "%s, line %d: longer than 16 MiB, so its translation is empty; give 
 
 log = logging.getLogger(__name__)
 
+Check = Callable[[str, str], None]
+"""A function that is called with the name and the first lines of an input. It raises UserError if
+the input is not lines of text."""
 
-def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+
+def accept_lines(name: str, head: str) -> None:
+    """Accept any input."""
+
+
+def read_chunks(stream: BinaryIO, name: str, check: Check = accept_lines) -> Iterator[list[str]]:
     """Yield the lines of a byte stream in chunks.
 
     A chunk holds the lines that are available now, at most about 64 KiB, so interactive input is
     answered line by line. Lines have no byte-order mark and no carriage return at their end. At the
     end, a warning counts the lines that were not UTF-8 or held a NUL character.
 
-    A line of more than 16 MiB is empty, with a warning. Raises UserError if the stream cannot be
-    read.
+    A line of more than 16 MiB is empty, with a warning. `check` is called with the name and the
+    first lines, about 64 KiB, before these lines are passed on. Raises UserError if the stream
+    cannot be read, and the errors of `check`.
     """
     num_lines = 0
     num_invalid = 0
+    head = ""
     sample = b""
     for lines in _split(stream, name):
         sample = sample or b"\n".join(lines)
@@ -57,6 +67,9 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
             if not is_valid:
                 num_invalid += 1
             texts.append(text)
+        if len(head) < _READ_BYTES:
+            head += "".join(f"{text}\n" for text in texts)
+            check(name, head)
         yield texts
     if num_invalid:
         shown = "standard input" if name == STREAM else name
@@ -111,20 +124,23 @@ def _read(stream: BinaryIO, name: str) -> bytes:
         raise UserError(f"{name}: cannot be read ({error})") from None
 
 
-def line_chunks(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[list[str]]:
-    """Yield the lines of the inputs in chunks. Each input is a stream with its name.
+def line_chunks(
+    inputs: Sequence[tuple[BinaryIO, str]], check: Check = accept_lines
+) -> Iterator[list[str]]:
+    """Yield the lines of the inputs in chunks. Each input is a stream with its name. `read_chunks`
+    explains `check`.
 
     If there are several inputs, line i of the result is line i of all inputs, joined by tabs.
     Raises UserError if an input cannot be read or the inputs have different numbers of lines.
     """
     if len(inputs) == 1:
-        return read_chunks(*inputs[0])
-    return chunks(_join_lines(inputs))
+        return read_chunks(*inputs[0], check)
+    return chunks(_join_lines(inputs, check))
 
 
-def _join_lines(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[str]:
+def _join_lines(inputs: Sequence[tuple[BinaryIO, str]], check: Check) -> Iterator[str]:
     """Yield line i of all inputs, joined by tabs. A tab inside a line becomes a space."""
-    readers = [chain.from_iterable(read_chunks(stream, name)) for stream, name in inputs]
+    readers = [chain.from_iterable(read_chunks(stream, name, check)) for stream, name in inputs]
     for number, texts in enumerate(zip_longest(*readers)):
         if None in texts:
             _, ended = inputs[texts.index(None)]

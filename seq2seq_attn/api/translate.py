@@ -19,7 +19,15 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from seq2seq_attn.api.streams import STREAM, check_files, line_chunks, open_input, open_output
+from seq2seq_attn.api.documents import check_content, check_names
+from seq2seq_attn.api.streams import (
+    STREAM,
+    accept_lines,
+    check_files,
+    line_chunks,
+    open_input,
+    open_output,
+)
 from seq2seq_attn.api.writers import (
     attention_outputs,
     line_form,
@@ -65,6 +73,7 @@ def translate_lines(
     format: str = "text",
     alignment: Path | None = None,
     attention: Sequence[Path] = (),
+    document: str = "",
     device: str = "auto",
     precision: str = "auto",
     glossary: str | Path | None = None,
@@ -88,13 +97,18 @@ def translate_lines(
     with paused_collector():
         translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
+    check = accept_lines
+    if document != "lines":
+        check_names(names, translator.source_tokenizer.num_columns)
+        check = check_content
     keep_attention = format == "json" or bool(files)
     options = find_search(translator.search, search)[1]
     warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
         if names:
-            chunks = line_chunks([(stack.enter_context(open_input(name)), name) for name in names])
+            inputs = [(stack.enter_context(open_input(name)), name) for name in names]
+            chunks = line_chunks(inputs, check)
         writers = open_attention_writers(stack, translator, files)
         # The output is opened last and so closed first: drawing a picture may fail afterwards.
         out = stack.enter_context(open_output(output))

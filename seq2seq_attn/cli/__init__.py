@@ -39,12 +39,12 @@ _EXIT_CODES = (
     "SIGHUP; train saves its state first."
 )
 GROUPS = {
-    "Text": "input split source target reference hypotheses concatenate train_text valid_text "
-    "test_text links columns source_language target_language data_dir source_dir",
+    "Text": "input document split source target reference hypotheses concatenate train_text "
+    "valid_text test_text links columns source_language target_language data_dir source_dir",
     "Settings": "config vary seeds settings seed dump_config imports",
     "Run": "run from_run run_dir resume overwrite",
     "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram "
-    "max_length_ratio unk prefix glossary",
+    "max_length_ratio unk prefix glossary split_sentences",
     "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
     "Output": "output weights license private format alignment attention full json report plots "

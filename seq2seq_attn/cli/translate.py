@@ -50,6 +50,15 @@ class TranslateOptions(TypedDict, total=False):
             default="text",
         ),
     ]
+    document: Annotated[
+        Literal["auto", "lines"],
+        shared.option(
+            "auto|lines",
+            "auto: documents, such as subtitles and XML, are refused. lines: each line of the "
+            "input is a text, whatever it looks like.",
+            default="auto",
+        ),
+    ]
     glossary: shared.Glossary
     split_sentences: Annotated[
         Literal["auto", "off"],

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.documents.kinds import CATALOGUE, JSON, SUBTITLES, XML, kind_by_content
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.lines import MAX_LINE_BYTES, iter_blocks, iter_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
@@ -69,10 +70,9 @@ def form_by_suffix(path: Path) -> Form | None:
 
 def check_no_document(path: Path) -> None:
     """Raise UserError if a file is a document and not lines of text."""
-    head = read_head(path)
-    for advice, pattern in _DOCUMENTS.items():
-        if pattern.search(head):
-            raise UserError(f"{path}: {advice}")
+    kind = kind_by_content(read_head(path))
+    if kind in _ADVICE:
+        raise UserError(f"{path}: {_ADVICE[kind]}")
 
 
 def read_head(path: Path) -> str:
@@ -307,19 +307,18 @@ def _tmx_row(unit: str) -> Row | None:
 
 
 _is_tmx = re.compile(r"(?i)\A\s*<([^\0]*<)?tmx\b").match
-_DOCUMENTS = {
-    "XML; convert it to TMX or TSV": re.compile(
-        r"(?i)\A\s*<(\?xml|!doctype|html|tmx|\w*set\b|doc\b)"
-    ),
-    "subtitles; remove their time stamps": re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+"),
+_ADVICE = {
+    XML: "XML; convert it to TMX or TSV",
+    SUBTITLES: "subtitles; remove their time stamps",
+    CATALOGUE: "a PO catalogue; convert it to TMX or TSV",
 }
-"""patterns of documents that cannot be read, by the advice for the user"""
+"""advice for the user, by the kinds of documents that cannot be read"""
 FORMS = (
     Form("TMX", (".tmx",), _is_tmx, _tmx_rows),
     Form(
         "JSON",
         (".json", ".jsonl", ".ndjson"),
-        re.compile(r'\s*(\{\s*"|\[\s*[\[{"])').match,
+        JSON.pattern.match,
         _json_rows,
     ),
     Form("TSV or CSV", (".tsv", ".csv", ".tab"), _is_delimited, _delimited_rows),

@@ -55,11 +55,11 @@ def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
 
 
 def test_tabs_are_told_once(run, tmp_path, caplog, capfd):
-    (tmp_path / "in.tsv").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
+    (tmp_path / "in.txt").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
     options = {"run": run.path, "max_length_ratio": 9.0}
-    translate(input=tmp_path / "in.tsv", **options)
+    translate(input=tmp_path / "in.txt", **options)
     [message] = caplog.messages
-    assert message.startswith(f"{tmp_path / 'in.tsv'}: tabs, on 2 lines")
+    assert message.startswith(f"{tmp_path / 'in.txt'}: tabs, on 2 lines")
     texts = capfd.readouterr().out
     caplog.clear()
     translate(["Ein Hund Eine Wiese", "Hund", "Hund"], **options)

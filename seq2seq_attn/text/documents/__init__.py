@@ -1,0 +1,1 @@
+"""Documents: files whose text stands among markup, such as subtitles."""

@@ -1,0 +1,62 @@
+"""Recognize documents, so that their markup is not read as lines of text."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from seq2seq_attn.text.lines import plain_name
+
+
+class Kind(NamedTuple):
+    """A kind of document."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    pattern: re.Pattern[str] = re.compile(r"(?!)")
+    """a pattern that is found in the first characters of such a document only; by default, it is
+    found nowhere"""
+
+
+SUBTITLES = Kind(
+    "subtitles",
+    (".srt", ".vtt", ".ass", ".ssa", ".sub"),
+    re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+"),
+)
+CATALOGUE = Kind("a PO catalogue", (".po", ".pot"), re.compile(r'(?m)^msgid[ \t]+"'))
+XML = Kind(
+    "XML",
+    (".xml", ".tmx", ".xlf", ".xliff", ".sdlxliff", ".html", ".htm", ".xhtml", ".resx"),
+    re.compile(r"(?i)\A\s*<(\?xml|!doctype|html|tmx|xliff|\w*set\b|doc\b)"),
+)
+JSON = Kind(
+    "JSON",
+    (".json", ".jsonl", ".ndjson", ".arb"),
+    re.compile(r'\A\s*(\{\s*"|\[\s*[\[{"])'),
+)
+_KINDS = (
+    SUBTITLES,
+    CATALOGUE,
+    XML,
+    JSON,
+    Kind("Markdown or TeX", (".md", ".markdown", ".rst", ".tex")),
+    Kind("a file of settings", (".yaml", ".yml", ".toml", ".properties", ".strings", ".ftl")),
+    Kind("an office document", (".docx", ".doc", ".odt", ".pptx", ".xlsx", ".rtf", ".pdf")),
+)
+TABLE = Kind("a table", (".csv", ".tsv", ".tab"))
+
+
+def kind_by_name(name: str) -> Kind | None:
+    """Return the kind of document to which the suffix of a file belongs, or None."""
+    plain = plain_name(Path(name)).lower()
+    for kind in (*_KINDS, TABLE):
+        if plain.endswith(kind.suffixes):
+            return kind
+    return None
+
+
+def kind_by_content(head: str) -> Kind | None:
+    """Return the kind of document with these first characters, or None for lines of text."""
+    for kind in _KINDS:
+        if kind.pattern.search(head):
+            return kind
+    return None

@@ -1,0 +1,65 @@
+"""`seq2seq translate` with documents: what it does not read, it refuses."""
+
+import io
+import sys
+
+import pytest
+
+from tests.cli.command_line import assert_fails, outputs
+from tests.toy_run import SOURCE
+
+TIMES = "1\n00:00:01,000 --> 00:00:02,500\nEin Hund schläft.\n"
+CATALOGUE = '# a\nmsgid ""\nmsgstr ""\n\nmsgid "Ein Hund schläft."\nmsgstr ""\n'
+XLIFF = '<?xml version="1.0"?>\n<xliff version="1.2"></xliff>\n'
+OBJECTS = '{"de": "Ein Hund schläft."}\n'
+TEXT = f"{SOURCE[0]}\n"
+COLUMNS = f"{SOURCE[0]}\tx\n"
+
+
+@pytest.fixture
+def command(toy_runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return ["translate", "--run", str(toy_runs["toy"].path), "--device", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("in.ass", TEXT),
+        ("in.xlf.gz", TEXT),
+        ("in.tmx", TEXT),
+        ("in.html", TEXT),
+        ("in.MD", TEXT),
+        ("in.docx", TEXT),
+        ("in.yaml", TEXT),
+        ("in.txt", XLIFF),
+        ("in.txt", f"\n{OBJECTS}"),
+        ("in.txt", TIMES),
+        ("in.txt", CATALOGUE),
+        ("in.txt", f"WEBVTT\n\n{TIMES}"),
+    ],
+)
+def test_a_document_is_refused(command, tmp_path, capsys, name, text):
+    (tmp_path / name).write_text(text, "utf-8")
+    assert_fails(capsys, *command, "-i", name, "-o", "out", code=1, message=name)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", [TIMES, CATALOGUE, XLIFF, OBJECTS])
+def test_a_document_on_standard_input_is_refused(command, capsys, monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert_fails(capsys, *command, code=1, message="standard input")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("in.srt", TEXT), ("in.txt", TIMES), ("in.tsv", COLUMNS), ("in.md", TEXT)]
+)
+def test_documents_are_translated_as_lines_on_request(command, tmp_path, capsys, name, text):
+    (tmp_path / name).write_text(text, "utf-8")
+    lines = outputs(capsys, *command, "-i", name, "--document", "lines")
+    assert len(lines) == text.count("\n")
+
+
+def test_an_unknown_form_is_refused(command, tmp_path, capsys):
+    (tmp_path / "in").write_text(TEXT, "utf-8")
+    assert_fails(capsys, *command, "-i", "in", "--document", "docx", code=2, message="docx")
