@@ -10,30 +10,31 @@ seed; an ensemble is an arm by itself.
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.api.outputs import Outputs, find_outputs
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.hypotheses import HypothesisFile, find_hypotheses, languages_by_suffix
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
+from seq2seq_attn.evaluation.systems import System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
-from seq2seq_attn.files import check_writable
 from seq2seq_attn.metrics.attention import AttentionStatistics
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf, find_metric
-from seq2seq_attn.report.files import check_report_files, write_report_files
+from seq2seq_attn.report.files import write_report_files
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run import Run, open_runs
+from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
@@ -83,51 +84,56 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
-    settings = Settings(by_length, length_of, metrics, resampling, merge_below, length_in)
-    _check_settings(settings)
+    settings = _make_settings(by_length, length_of, length_in, metric, resampling, merge_below)
     systems: list[System] = []
     if runs or not hypotheses:
         systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
     others = find_hypotheses(_list(hypotheses), [system.name for system in systems])
-    inputs = _Inputs(
-        _list(split),
-        Path(source) if source else None,
-        list(map(Path, _list(reference))),
-        concatenate,
-    )
+    inputs = _Inputs.parse(split, source, reference, concatenate, others)
     named = {"json": json, "report": report, "csv": csv, "latex": latex}
-    outputs = _find_outputs(named, inputs, systems, others)
-    languages = inputs.find_languages(systems)
-    sets = inputs.find_sets(systems)
-    translations = _translate(systems, sets, outputs, reuse_hypotheses=reuse_hypotheses)
-    translations += [[other.read(test_set) for test_set in sets] for other in others]
+    outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
+    languages, sets = inputs.find_sets(systems)
+    translations = _translate(systems, others, sets, outputs, reuse_hypotheses=reuse_hypotheses)
     scored: list[AnySystem] = [*systems, *others]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
-    histories = [system.history() for system in systems] + [({}, [])] * len(others)
-    page = partial(html_report, result, sets, translations, histories)
-    if plots is None and outputs.files and not outputs.is_named:
-        plots = "png"
-    written = write_report_files(result, outputs.files, plots, page, is_named=outputs.is_named)
-    if written:
-        log.info("written: %s", ", ".join(map(str, written)))
+    _write(result, outputs, plots, sets, scored, translations)
     return result
 
 
 class _Inputs(NamedTuple):
-    """The test sets to evaluate on: splits of the runs, or files."""
+    """The test sets to evaluate on: splits of the runs, or files; and files of translations."""
 
     splits: Sequence[str]
     source: Path | None
     references: Sequence[Path]
     concatenate: Sequence[int]
+    hypotheses: Sequence[HypothesisFile]
+
+    @classmethod
+    def parse(
+        cls,
+        split: Names,
+        source: str | Path | None,
+        reference: Names,
+        concatenate: Sequence[int],
+        hypotheses: Sequence[HypothesisFile],
+    ) -> "_Inputs":
+        source = Path(source) if source else None
+        references = list(map(Path, _list(reference)))
+        return cls(_list(split), source, references, concatenate, hypotheses)
+
+    def paths(self) -> list[Path]:
+        """Return the files that are read."""
+        paths = [*self.references, *(file.path for file in self.hypotheses)]
+        return [self.source, *paths] if self.source else paths
 
     def words(self) -> list[str]:
         """Return the words that tell these sets from the default in names of files."""
         words = list(dict.fromkeys(self.splits))
         if self.source:
             words = ["files", set_name(self.source)]
-        return [*words, *(f"x{k}" for k in dict.fromkeys(self.concatenate))]
+        words += [f"x{k}" for k in dict.fromkeys(self.concatenate)]
+        return [*words, "hypotheses"] if self.hypotheses else words
 
     def find_languages(self, systems: Sequence[System]) -> Languages:
         """Return the languages of the first run, or else those that the names of files tell.
@@ -142,22 +148,18 @@ class _Inputs(NamedTuple):
             raise UsageError("--hypotheses: name a run too, or --source and --reference")
         return languages_by_suffix([self.source, *self.references[:1]])
 
-    def find_sets(self, systems: Sequence[System]) -> list[EvaluationSet]:
-        """Return the sets. Raises as `find_sets` of `evaluation/test_sets.py`."""
-        return find_sets(
+    def find_sets(self, systems: Sequence[System]) -> tuple[Languages, list[EvaluationSet]]:
+        """Return the languages, as `find_languages`, and the sets, as `find_sets` of
+        `evaluation/test_sets.py`."""
+        languages = self.find_languages(systems)
+        sets = find_sets(
             [system.runs[0] for system in systems if not system.is_ensemble],
             self.splits,
             source=self.source,
             references=self.references,
             concatenate=self.concatenate,
         )
-
-
-class _Outputs(NamedTuple):
-    """The files of a report by kind, and whether the user named them."""
-
-    files: Mapping[str, Path]
-    is_named: bool
+        return languages, sets
 
 
 def _list(names: Names) -> list[str]:
@@ -165,59 +167,71 @@ def _list(names: Names) -> list[str]:
     return [str(names)] if isinstance(names, str | Path) else list(map(str, names))
 
 
-def _find_outputs(
-    named: Mapping[str, str | Path | None],
-    inputs: _Inputs,
-    systems: Sequence[System],
-    others: Sequence[HypothesisFile],
-) -> _Outputs:
-    """Check the files that are named, or choose files in the first run. Raises as
-    `check_report_files`."""
-    files = {kind: Path(path) for kind, path in named.items() if path is not None}
-    if files:
-        paths = [*inputs.references, *(other.path for other in others)]
-        check_report_files(files, [inputs.source, *paths] if inputs.source else paths)
-    elif systems:
-        words = inputs.words()
-        if others:
-            words.append("hypotheses")
-        return _Outputs(_choose_files(systems, words), False)
-    return _Outputs(files, bool(files))
-
-
 def _translate(
     systems: Sequence[System],
+    others: Sequence[HypothesisFile],
     sets: Sequence[EvaluationSet],
-    outputs: _Outputs,
+    outputs: Outputs,
     *,
     reuse_hypotheses: bool,
 ) -> list[list[SetTranslations]]:
-    """Return the translations of each set by each system."""
-    hyps_dirs = _find_hyps_dirs(systems, outputs.files, is_named=outputs.is_named)
+    """Return the translations of each set by each system, and then those of the other files."""
+    hyps_dirs = outputs.find_hyps_dirs(systems)
     keep_maps = outputs.files.get("report", Path()).suffix == ".html"
     translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
     translations = []
     for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
         translations.append([translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets])
+    for file in others:
+        translations.append([file.read(test_set) for test_set in sets])
     return translations
 
 
-def _check_settings(settings: Settings) -> None:
-    """Check the options of the scores.
+def _write(
+    report: Report,
+    outputs: Outputs,
+    plots: PlotFormat | None,
+    sets: Sequence[EvaluationSet],
+    systems: Sequence[AnySystem],
+    translations: Sequence[list[SetTranslations]],
+) -> None:
+    """Write the files of the report. Plots go beside files in a run even if nobody asks."""
+    histories: list[tuple[dict[str, Any], list[Validation]]] = []
+    for system in systems:
+        histories.append(system.history() if isinstance(system, System) else ({}, []))
+    page = partial(html_report, report, sets, translations, histories)
+    if plots is None and outputs.files and not outputs.is_named:
+        plots = "png"
+    written = write_report_files(report, outputs.files, plots, page, is_named=outputs.is_named)
+    if written:
+        log.info("written: %s", ", ".join(map(str, written)))
+
+
+def _make_settings(
+    by_length: str | None,
+    length_of: LengthOf,
+    length_in: LengthIn,
+    metric: str | Sequence[str],
+    resampling: Resampling,
+    merge_below: int,
+) -> Settings:
+    """Check the options of the scores, and return them as settings.
 
     Raises:
         UsageError: a value is not allowed.
         UserError: a metric is unknown.
     """
     choices = {"of": get_args(LengthOf), "in": get_args(LengthIn)}
-    for option, value in (("of", settings.length_of), ("in", settings.length_in)):
+    for option, value in (("of", length_of), ("in", length_in)):
         if value not in choices[option]:
             allowed = ", ".join(choices[option])
             raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
-    for metric in settings.metrics:
-        Measure(metric, [])  # raises UserError for an unknown metric
-    if settings.by_length is not None:
-        parse_edges(settings.by_length)
+    metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
+    for name in metrics:
+        Measure(name, [])  # raises UserError for an unknown metric
+    if by_length is not None:
+        parse_edges(by_length)
+    return Settings(by_length, length_of, metrics, resampling, merge_below, length_in)
 
 
 def _make_systems(
@@ -348,49 +362,3 @@ def _analyze(
     lines = [translated.lines for translated in translations]
     with suggest_smaller_batch(batch_size):
         return list(map(analyze, sets, lines))
-
-
-def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:
-    """Return the default output files, by option; no files if the first run is not writable.
-
-    The files are `report.json` and `report.md` in the directory of the first run. The name of any
-    other evaluation says how it differs, so that it does not replace these files. Examples are
-    `report.comparison.md` for several runs, `report.valid.md` for the validation set, and
-    `report.files.news.de.md` for a file `news.de`.
-    """
-    singles = [system for system in systems if not system.is_ensemble]
-    kind = "report.comparison" if len(singles) > 1 else "report"
-    name = ".".join([kind, *words]) + systems[0].variation
-    folder = systems[0].runs[0].path
-    files = {"json": folder / f"{name}.json", "report": folder / f"{name}.md"}
-    if files["json"].exists():
-        log.info("%s: replaced; to keep both, add --json FILE", files["json"])
-    try:
-        for file in files.values():
-            check_writable(file)
-    except UserError as error:
-        log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
-        return {}
-    return files
-
-
-def _find_hyps_dirs(
-    systems: Sequence[System], files: Mapping[str, Path], *, is_named: bool
-) -> list[Path | None]:
-    """Return a folder for the translations of each system.
-
-    The folder is in the directory of the run. If the user names a JSON file, the folder is beside
-    this file. Translations are saved only with a JSON file; otherwise each folder is None.
-    """
-    file = files.get("json")
-    if file is None or (file.exists() and not file.is_file()):
-        return [None] * len(systems)
-    if not is_named:
-        return [system.hyps_dir for system in systems]
-    names = []
-    for system in systems:
-        names.append(ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name)
-    if len(set(names)) < len(names):
-        names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
-    folder = file.with_name(f"{file.name.removesuffix('.json')}.hyps")
-    return [folder / name for name in names]
