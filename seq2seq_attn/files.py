@@ -17,7 +17,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.leftovers import locking, remove_leftovers, temporary_name
+from seq2seq_attn.leftovers import locking, naming, remove_leftovers, temporary_name
 
 ContentT = TypeVar("ContentT")
 MANIFEST = "manifest.json"
@@ -37,19 +36,6 @@ _ADVICE = "copy its folder again, or make it anew"
 STDOUT = Path("standard output")
 """name of the standard output in error messages"""
 _PACKAGE_DIR = Path(__file__).parent
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Add a path to an OSError that has none. For example, a write to a full disk reports no path,
-    because it knows only the file descriptor."""
-    try:
-        yield
-    except OSError as error:
-        # An error without a number has a message that is already complete.
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
 
 
 @contextmanager
@@ -72,40 +58,6 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Create a folder beside `folder`, which it will replace, and remove it when the context ends.
-    If an OSError inside the context does not name a path, for example because the disk is full,
-    `folder` is added to the error."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_name(folder)
-    temporary.mkdir()
-    try:
-        with naming(folder), locking(os.open(temporary, os.O_RDONLY)):
-            yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextmanager
-def replaced_folder(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
-    """Replace a folder as a whole: yield a temporary folder, which gets its name if the block
-    succeeds. If the process is killed, the folder is old, new or missing, but never mixed.
-
-    Raises UsageError: the folder holds other files than those that match `patterns`.
-    """
-    folder = Path(os.path.realpath(folder))
-    for path in folder.iterdir() if folder.exists() else ():
-        if not any(path.match(pattern) for pattern in patterns):
-            raise UsageError(f"{path}: would be lost; choose another folder")
-    remove_leftovers(folder.parent, glob.escape(folder.name[:50]))
-    with temporary_folder(folder) as temporary, temporary_folder(folder) as old:
-        yield temporary
-        with suppress(FileNotFoundError):  # there is none to replace
-            folder.rename(old / folder.name)
-        temporary.rename(folder)
 
 
 def link_target(path: Path) -> Path:

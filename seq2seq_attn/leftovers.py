@@ -2,13 +2,16 @@
 processes have left."""
 
 import fcntl
+import glob
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from seq2seq_attn.errors import UsageError
 
 _UNLOCKED_S = 60.0
 """A temporary file that is younger may be about to be locked."""
@@ -48,3 +51,50 @@ def remove_leftovers(folder: Path, pattern: str) -> None:
                     leftover.unlink()
             finally:
                 os.close(descriptor)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add a path to an OSError that has none. For example, a write to a full disk reports no path,
+    because it knows only the file descriptor."""
+    try:
+        yield
+    except OSError as error:
+        # An error without a number has a message that is already complete.
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def temporary_folder(folder: Path) -> Iterator[Path]:
+    """Create a folder beside `folder`, which it will replace, and remove it when the context ends.
+    If an OSError inside the context does not name a path, for example because the disk is full,
+    `folder` is added to the error."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_name(folder)
+    temporary.mkdir()
+    try:
+        with naming(folder), locking(os.open(temporary, os.O_RDONLY)):
+            yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def replaced_folder(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    """Replace a folder as a whole: yield a temporary folder, which gets its name if the block
+    succeeds. If the process is killed, the folder is old, new or missing, but never mixed.
+
+    Raises UsageError: the folder holds other files than those that match `patterns`.
+    """
+    folder = Path(os.path.realpath(folder))
+    for path in folder.iterdir() if folder.exists() else ():
+        if not any(path.match(pattern) for pattern in patterns):
+            raise UsageError(f"{path}: would be lost; choose another folder")
+    remove_leftovers(folder.parent, glob.escape(folder.name[:50]))
+    with temporary_folder(folder) as temporary, temporary_folder(folder) as old:
+        yield temporary
+        with suppress(FileNotFoundError):  # there is none to replace
+            folder.rename(old / folder.name)
+        temporary.rename(folder)

@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import (
-    atomic_path,
-    check_writable,
-    link_target,
-    named_path,
+from seq2seq_attn.files import atomic_path, check_writable, link_target, named_path, write_text
+from seq2seq_attn.leftovers import (
+    remove_leftovers,
     replaced_folder,
     temporary_folder,
-    write_text,
+    temporary_name,
 )
-from seq2seq_attn.leftovers import remove_leftovers, temporary_name
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])

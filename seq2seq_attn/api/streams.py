@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
+from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path
+from seq2seq_attn.leftovers import naming
 from seq2seq_attn.text.lines import (
     MAX_LINE_BYTES,
     advice_on_encoding,

@@ -11,7 +11,8 @@ import typer
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.load import merge, nest, parse_setting
-from seq2seq_attn.files import STDOUT, naming
+from seq2seq_attn.files import STDOUT
+from seq2seq_attn.leftovers import naming
 from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
 from seq2seq_attn.text.normalize import visible
 

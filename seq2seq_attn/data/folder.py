@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import temporary_folder
+from seq2seq_attn.leftovers import temporary_folder
 
 log = logging.getLogger(__name__)
 

@@ -55,15 +55,8 @@ from seq2seq_attn.data.vocabs import (
     vocab_identity,
 )
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import (
-    ListedFiles,
-    list_files,
-    read_regular,
-    sha256_of_values,
-    temporary_folder,
-    write_json,
-)
-from seq2seq_attn.leftovers import remove_leftovers
+from seq2seq_attn.files import ListedFiles, list_files, read_regular, sha256_of_values, write_json
+from seq2seq_attn.leftovers import remove_leftovers, temporary_folder
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.known_words import WORDS, KnownWords
 from seq2seq_attn.text.tables import Damage

@@ -15,7 +15,8 @@ from torch.export import ExportedProgram
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
-from seq2seq_attn.files import MANIFEST, list_files, replaced_folder, write_json
+from seq2seq_attn.files import MANIFEST, list_files, write_json
+from seq2seq_attn.leftovers import replaced_folder
 from seq2seq_attn.run import Run
 
 PACKAGES = ("onnx", "onnxscript")

@@ -17,7 +17,8 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.config import TrainConfig
-from seq2seq_attn.files import finite, naming
+from seq2seq_attn.files import finite
+from seq2seq_attn.leftovers import naming
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 from seq2seq_attn.train.checkpoint import TrainState, Window
