@@ -11,7 +11,6 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 
 import uvicorn
 
@@ -58,11 +57,14 @@ def serve_runs(
     groups = group_runs(runs)
     first_runs = {pair: same_languages[0] for pair, same_languages in groups.items()}
     page_runs = next(iter(groups.values()))[:2]
-    paths = [run.path for run in (*first_runs.values(), *page_runs)]
-    versions = read_manifests(paths)
+    used_runs = [*first_runs.values(), *page_runs]
+    manifests = read_manifests(used_runs)
+
+    def is_current() -> bool:
+        return read_manifests(used_runs) == manifests
+
     arguments = [str(run.path) for run in page_runs]
     arguments += [f"--import={name}" for name in imports]
-    page = Page(arguments, lambda: read_manifests(paths) == versions)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
     with (
@@ -73,9 +75,10 @@ def serve_runs(
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             served = pool.submit(load_runs, first_runs, imports, machine).result()
-            if read_manifests(paths) != versions:
+            if not is_current():
                 raise UserError("a run was replaced while it was loaded; start the server again")
-            app = App(pool, served, page, access._replace(hosts=[*access.hosts, host]))
+            access = access._replace(hosts=[*access.hosts, host])
+            app = App(pool, served, Page(arguments, is_current), access)
             languages = ", ".join(f"{source} to {target}" for source, target in groups)
             log.info("%s: listening at %s, port %d", languages, host, listener.getsockname()[1])
             [worker] = multiprocessing.active_children()
@@ -103,9 +106,9 @@ async def run_server(app: App, listener: socket.socket, worker: BaseProcess) -> 
     await server.serve([listener])
 
 
-def read_manifests(folders: Iterable[Path]) -> list[bytes]:
-    """Return the manifests of runs, which change when a run is replaced."""
-    return [read_regular(folder / MANIFEST) for folder in folders]
+def read_manifests(runs: Iterable[Run]) -> list[bytes]:
+    """Return the manifests of runs. The manifest of a run changes when the run is replaced."""
+    return [read_regular(run.path / MANIFEST) for run in runs]
 
 
 def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:

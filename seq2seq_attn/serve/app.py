@@ -4,7 +4,6 @@
 import asyncio
 import logging
 import time
-from collections import defaultdict
 from concurrent.futures import Executor
 from typing import Any
 
@@ -35,7 +34,7 @@ from seq2seq_attn.serve.requests import (
 )
 from seq2seq_attn.serve.worker import Answer, Pair, Served, detect
 from seq2seq_attn.text.glossary import Glossary
-from seq2seq_attn.text.languages import english_name, short_code
+from seq2seq_attn.text.languages import english_name
 
 UNLIMITED = 10**12
 """the limit of characters that DeepL reports for contracts without a limit"""
@@ -87,7 +86,6 @@ class App:
             Route("/openapi.json", self.openapi),
             Route("/", self.show_page),
         ]
-        self._paths = {route.path for route in self._routes}
         cors = Middleware(
             CORSMiddleware,
             allow_origins=access.origins,
@@ -103,8 +101,8 @@ class App:
         self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request and log a line about it. The line has neither the query nor an unknown
-        path, because they may contain text of the client."""
+        """Answer a request and log a line about it. The line names the route rather than the path
+        and the query, because they may contain text of the client."""
         began_at = time.perf_counter()
         status = 500
 
@@ -125,7 +123,7 @@ class App:
         except (Exception, asyncio.CancelledError) as error:  # whose message may contain text
             log.error("%s in the next request", type(error).__name__)
         seconds = time.perf_counter() - began_at
-        path = scope["path"] if scope["path"] in self._paths else "other"
+        path = scope["route"].path if "route" in scope else "other"
         client = (scope["client"] or ["-"])[0]
         message = "%s %s %s %d, %.0f ms"
         log.info(message, client, scope["method"][:7], path, status, 1_000 * seconds)
@@ -155,7 +153,7 @@ class App:
     async def translate_deepl(self, request: Request) -> Response:
         """Translate as DeepL. Parameters such as formality have no effect."""
         asked = await read_request(request, DeepLTranslation, self._access)
-        named_pair = short_code(asked.source_lang), short_code(asked.target_lang)
+        named_pair = asked.source_lang, asked.target_lang
         glossary = self._glossaries.find(asked.glossary_id, named_pair)
         pair, _ = await self._choose_pair(asked, *named_pair)
         answers = await self._translate(request, pair, asked, glossary=glossary)
@@ -182,14 +180,12 @@ class App:
 
     async def languages(self, _: Request) -> Response:
         """Return the pairs of languages, as LibreTranslate."""
-        targets = defaultdict(list)
+        languages: dict[str, dict[str, Any]] = {}
         for source, target in self._served.batch_sizes:
-            targets[source].append(target)
-        languages = []
-        for code in targets:
-            name = english_name(code).title()
-            languages.append({"code": code, "name": name, "targets": targets[code]})
-        return JSONResponse(languages)
+            name = english_name(source).title()
+            language = languages.setdefault(source, {"code": source, "name": name, "targets": []})
+            language["targets"].append(target)
+        return JSONResponse(list(languages.values()))
 
     async def languages_deepl(self, request: Request) -> Response:
         """Return the source languages, or the target languages for `type=target`, as DeepL."""
@@ -246,7 +242,7 @@ class App:
         is_detected = source in ("", "auto")
         pairs = []
         for pair in self._served.batch_sizes:
-            if pair[1] == short_code(target) and (is_detected or pair[0] == short_code(source)):
+            if pair[1] == target and (is_detected or pair[0] == source):
                 pairs.append(pair)
         if not pairs:
             served = ", ".join(map(" to ".join, self._served.batch_sizes))
@@ -256,8 +252,8 @@ class App:
         if not is_detected:
             return pairs[0], None
         shares = await self.batcher.run(detect, asked.texts, pairs)
-        code, share = next(iter(shares.items()))
-        return (code, short_code(target)), share
+        [(language, share), *_] = shares.items()
+        return (language, target), share
 
     async def _translate(
         self,

@@ -117,7 +117,7 @@ class Batcher:
         text, pair, options, _ = self.waiting[0]
         batch = [line for line in self.waiting if (line.pair, line.options) == (pair, options)]
         batch.sort(key=lambda line: abs(len(line.text) - len(text)))
-        del batch[self._served.batch_sizes[pair] :]
+        batch = batch[: self._served.batch_sizes[pair]]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
         taken = {line.result for line in batch}

@@ -12,10 +12,9 @@ from starlette.routing import Route
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.serve.batcher import Batcher
-from seq2seq_attn.serve.requests import Access, Detection, check_key, read_request
+from seq2seq_attn.serve.requests import Access, Detection, Language, check_key, read_request
 from seq2seq_attn.serve.worker import Pair, check_glossary
 from seq2seq_attn.text.glossary import Glossary, parse_glossary
-from seq2seq_attn.text.languages import short_code
 
 MAX_GLOSSARIES = 100
 """maximum number of glossaries; each has at most as many characters as a request"""
@@ -28,8 +27,8 @@ class NewGlossary(Detection):
     q: str = Field(alias="entries")
     entries_format: Literal["tsv"] = "tsv"
     name: str = Field(min_length=1, max_length=1_000)
-    source_lang: str
-    target_lang: str
+    source_lang: Language
+    target_lang: Language
 
 
 class _Stored(NamedTuple):
@@ -71,7 +70,7 @@ class Glossaries:
         asked = await read_request(request, NewGlossary, self._access)
         if len(self._stored) >= MAX_GLOSSARIES:
             raise HTTPException(456, f"expected at most {MAX_GLOSSARIES} glossaries; delete some")
-        pair = short_code(asked.source_lang), short_code(asked.target_lang)
+        pair = asked.source_lang, asked.target_lang
         try:
             entries = parse_glossary("entries", asked.q.split("\n"))
             await self._batcher.run(check_glossary, pair, entries)
@@ -82,8 +81,8 @@ class Glossaries:
             "glossary_id": glossary_id,
             "name": asked.name,
             "ready": True,
-            "source_lang": pair[0],
-            "target_lang": pair[1],
+            "source_lang": asked.source_lang,
+            "target_lang": asked.target_lang,
             "creation_time": datetime.now(UTC).isoformat(),
             "entry_count": len(entries),
         }

@@ -23,7 +23,7 @@ class _DroppingHandler(QueueHandler):
 def logging_in_background() -> Iterator[None]:
     """Let a thread write the log of the package inside the block."""
     package = logging.getLogger("seq2seq_attn")
-    former = list(package.handlers)
+    former = package.handlers
     lines: Queue[logging.LogRecord] = Queue(_MAX_LINES)
     handler = _DroppingHandler(lines)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))

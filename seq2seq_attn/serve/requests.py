@@ -5,16 +5,18 @@ import base64
 import hmac
 import ipaddress
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from seq2seq_attn.config.explain import expected
+from seq2seq_attn.text.languages import short_code
 
 BODY_TIMEOUT_S = 10
 """maximum number of seconds to receive the body of a request"""
@@ -22,7 +24,8 @@ _MAX_FIELDS = 1_000
 """maximum number of fields in a multipart form"""
 _DEEPL_SPLITTING = {"0": "off", "1": "auto", "nonewlines": "auto"}
 """values of `split_sentences` that DeepL's clients send"""
-_FORM = "multipart/form-data"
+Language = Annotated[str, AfterValidator(short_code)]
+"""a language, read as the code that the names of language pairs have"""
 
 
 class Access(NamedTuple):
@@ -60,8 +63,8 @@ class Translation(Detection):
 class LibreTranslation(Translation):
     """The parameters of LibreTranslate's `/translate`."""
 
-    source: str = "auto"
-    target: str
+    source: Language = "auto"
+    target: Language
     format: Literal["text"] = "text"
     alternatives: int = Field(0, ge=0)
 
@@ -70,8 +73,8 @@ class DeepLTranslation(Translation):
     """The parameters of DeepL's `/v2/translate`."""
 
     q: str | list[str] = Field(alias="text")
-    source_lang: str = ""
-    target_lang: str
+    source_lang: Language = ""
+    target_lang: Language
     tag_handling: Literal[""] = ""
     glossary_id: str = ""
 
@@ -88,9 +91,8 @@ async def read_request(request: Request, kind: type[ParametersT], access: Access
     """
     values = await read_values(request)
     check_key(request, access, values.get("api_key"))
-    given = {name: value for name, value in values.items() if value is not None}
     try:
-        parameters = kind.model_validate(given)
+        parameters = kind.model_validate(values)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         name = problems[0]["loc"][0]
@@ -107,20 +109,20 @@ async def read_values(request: Request) -> dict[str, Any]:
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             in_body = await _read_body(request)
+        json.dumps(in_body, ensure_ascii=False).encode()  # raises an error for a lone surrogate
         values = {**parse_form(request.url.query), **in_body}
-        json.dumps(values, ensure_ascii=False).encode()  # raises an error for a lone surrogate
     except TimeoutError:
         raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
     except (ValueError, TypeError, RecursionError):
         raise HTTPException(400, "expected a JSON object, or a form, in UTF-8") from None
-    return values
+    return {name: value for name, value in values.items() if value is not None}
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
     """Return the parameters in the body: a form, or a JSON object, which many clients send without
     its content type. Raises ValueError: it is neither."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == _FORM:
+    if kind == "multipart/form-data":
         async with request.form(max_files=0, max_fields=_MAX_FIELDS) as form:
             return _group_by_name(form.multi_items())
     body = (await request.body()).decode()
@@ -139,10 +141,10 @@ def parse_form(text: str) -> dict[str, Any]:
 
 def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the values of a form by name. The value of a repeated name is a list."""
-    values: dict[str, list[Any]] = {}
+    lists: dict[str, list[Any]] = defaultdict(list)
     for name, value in items:
-        values.setdefault(name, []).append(value)
-    return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
+        lists[name].append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
 
 
 def check_key(request: Request, access: Access, in_body: object = None) -> None:

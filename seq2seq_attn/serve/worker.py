@@ -52,13 +52,13 @@ def load_runs(
     import_variants(imports)
     memory.keep_memory_flat()
     memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
-    with memory.paused_collector():
-        TRANSLATORS.update({pair: load(run, **options) for pair, run in runs.items()})
     served = Served({}, {})
-    for pair in runs:
-        search = TRANSLATORS[pair].search
-        served.batch_sizes[pair] = search.batch_size
-        served.max_results[pair] = search.beam_size if search.method == "beam" else 1
+    with memory.paused_collector():
+        for pair, run in runs.items():
+            TRANSLATORS[pair] = load(run, **options)
+            search = TRANSLATORS[pair].search
+            served.batch_sizes[pair] = search.batch_size
+            served.max_results[pair] = search.beam_size if search.method == "beam" else 1
     return served
 
 
