@@ -174,7 +174,7 @@ class App:
     async def detect(self, request: Request) -> Response:
         """Detect the language of a text among the source languages, as LibreTranslate."""
         asked = await read_request(request, Detection, self._access)
-        shares = await self.batcher.run(detect, asked.texts, list(self._served.batch_sizes))
+        shares = await self.batcher.run(detect, asked.texts, self._served.batch_sizes)
         languages = [{"language": code, "confidence": share} for code, share in shares.items()]
         return JSONResponse(languages)
 

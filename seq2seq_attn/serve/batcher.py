@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.exceptions import HTTPException
@@ -33,9 +34,8 @@ class Line(NamedTuple):
     """A line that waits for its translation."""
 
     text: str
-    pair: Pair
-    options: dict[str, Any]
-    """options of `translate_lines`"""
+    kind: tuple[Pair, dict[str, Any]]
+    """the languages and the options of `translate_lines`; lines of a batch have the same"""
     result: asyncio.Future[Any]
 
 
@@ -68,10 +68,11 @@ class Batcher:
             "glossary": glossary,
         }
         split_texts = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
-        new_future = asyncio.get_running_loop().create_future
+        loop = asyncio.get_running_loop()
         lines = []
-        for pieces in split_texts:
-            lines += [Line(text, pair, options, new_future()) for text in pieces if text.strip()]
+        for piece in chain.from_iterable(split_texts):
+            if piece.strip():
+                lines.append(Line(piece, (pair, options), loop.create_future()))
         size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
         if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
@@ -98,7 +99,7 @@ class Batcher:
             texts = [line.text for line in batch]
             results: list[Answer | None] = [None] * len(batch)
             try:
-                results = await self.run(translate_batch, batch[0].pair, batch[0].options, texts)
+                results = await self.run(translate_batch, *batch[0].kind, texts)
             except BrokenExecutor:
                 log.error("%d lines were not translated: their process has died", len(batch))
             self.counts["seq2seq_batches_total"] += 1
@@ -109,15 +110,15 @@ class Batcher:
 
     def _take(self) -> list[Line]:
         """Take a batch from the waiting lines: the line that has waited longest, and lines of the
-        same pair and options whose lengths are nearest to it. Lines of similar length are fastest
+        same kind whose lengths are nearest to it. Lines of similar length are fastest
         to translate."""
         self.waiting = [line for line in self.waiting if not line.result.done()]
         if not self.waiting:
             return []
-        text, pair, options, _ = self.waiting[0]
-        batch = [line for line in self.waiting if (line.pair, line.options) == (pair, options)]
-        batch.sort(key=lambda line: abs(len(line.text) - len(text)))
-        batch = batch[: self._served.batch_sizes[pair]]
+        first = self.waiting[0]
+        batch = [line for line in self.waiting if line.kind == first.kind]
+        batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
+        batch = batch[: self._served.batch_sizes[first.kind[0]]]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
         taken = {line.result for line in batch}

@@ -36,12 +36,14 @@ class Page:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to write the page, unless it is written, being written, or has failed a moment
-        ago."""
-        is_new = self._task is None or time.monotonic() > self._began_at + RETRY_S
-        if is_new and not self._plain and (self._task is None or self._task.done()):
-            self._began_at = time.monotonic()
-            self._task = asyncio.create_task(self._write())
+        """Begin to write the page, unless it is written, is being written, or failed within the
+        last `RETRY_S` seconds."""
+        if self._task is not None:
+            has_waited = time.monotonic() > self._began_at + RETRY_S
+            if self._plain or not self._task.done() or not has_waited:
+                return
+        self._began_at = time.monotonic()
+        self._task = asyncio.create_task(self._write())
 
     async def answer(self, request: Request) -> Response:
         """Return the page, compressed if the client can read it. Raises HTTPException: the page
@@ -88,8 +90,9 @@ async def _export(arguments: Sequence[str]) -> str:
     finally:
         if process.returncode is None:
             process.kill()
-    lines = errors.decode(errors="replace").splitlines() if process.returncode else []
-    return lines[-1] if lines else ""
+    if process.returncode == 0:
+        return ""
+    return errors.decode(errors="replace").strip().rpartition("\n")[2]
 
 
 async def _chunks(content: bytes) -> AsyncIterator[memoryview]:

@@ -121,7 +121,8 @@ async def read_values(request: Request) -> dict[str, Any]:
 async def _read_body(request: Request) -> dict[str, Any]:
     """Return the parameters in the body: a form, or a JSON object, which many clients send without
     its content type. Raises ValueError: it is neither."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         async with request.form(max_files=0, max_fields=_MAX_FIELDS) as form:
             return _group_by_name(form.multi_items())
@@ -144,20 +145,22 @@ def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     lists: dict[str, list[Any]] = defaultdict(list)
     for name, value in items:
         lists[name].append(value)
-    return {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
+    grouped: dict[str, Any] = {}
+    for name, values in lists.items():
+        grouped[name] = values if len(values) > 1 else values[0]
+    return grouped
 
 
 def check_key(request: Request, access: Access, in_body: object = None) -> None:
     """Check the key of a request, if clients need one. It stands in the body or the query as
     `api_key`, or in the header `Authorization` as `DeepL-Auth-Key KEY`, `Bearer KEY` or the
     password of `Basic`. Raises HTTPException: no key is right."""
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    credentials = request.headers.get("authorization", "").partition(" ")[2]
     # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
     sent = str(in_body or request.query_params.get("api_key", ""))
     sent_keys = [sent.encode(), credentials.encode(), credentials.encode("latin-1")]
-    if scheme.lower() == "basic":
-        with suppress(ValueError):
-            sent_keys.append(base64.b64decode(credentials).partition(b":")[2])
+    with suppress(ValueError):  # of credentials that are not `Basic`
+        sent_keys.append(base64.b64decode(credentials).partition(b":")[2])
     key = access.key.encode()
     if key and not any(hmac.compare_digest(sent_key, key) for sent_key in sent_keys):
         raise HTTPException(403, "expected a valid key, as api_key or in the header Authorization")

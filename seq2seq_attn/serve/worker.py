@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -65,19 +65,13 @@ def load_runs(
 def translate_batch(
     pair: Pair, options: Mapping[str, Any], texts: Sequence[str]
 ) -> list[Answer | None]:
-    """Return the answers to the lines of a batch. `options` are those of `translate_lines`.
-
-    If the batch fails, each line is translated alone, so that a line does not harm other clients.
-    The answer is None for a line that fails, and where the model's probabilities are not numbers.
-    """
+    """Return the answers to the lines of a batch. `options` are those of `translate_lines`. If the
+    batch fails, each line is translated alone, so that a line does not harm other clients. The
+    answer to a line that fails is None."""
     translator = TRANSLATORS[pair]
     try:
-        answers: list[Answer | None] = []
-        for best, *others in translator.translate_lines(texts, keep_attention=False, **options):
-            different_texts = dict.fromkeys([best.text, *(other.text for other in others)])
-            answer = Answer(list(different_texts), best.warnings, best.unknown)
-            answers.append(answer if math.isfinite(best.log_prob) else None)
-        return answers
+        translated = translator.translate_lines(texts, keep_attention=False, **options)
+        return [_answer(translations) for translations in translated]
     except Exception as error:
         if len(texts) > 1:
             return [translate_batch(pair, options, [text])[0] for text in texts]
@@ -88,12 +82,25 @@ def translate_batch(
         translator.source_tokenizer.forget()
 
 
+def _answer(translations: Sequence[Any]) -> Answer | None:
+    """Return the answer to a line from its translations, without repeated texts. It is None if the
+    model's probabilities are not numbers."""
+    best = translations[0]
+    if not math.isfinite(best.log_prob):
+        return None
+    texts = dict.fromkeys(translation.text for translation in translations)
+    return Answer(list(texts), best.warnings, best.unknown)
+
+
 def join_answers(parts: Sequence[Answer]) -> Answer:
     """Return the answer to a text from the answers to its lines and line ends. Where a line has
     fewer translations than another, its best translation is used."""
     texts = []
     for rank in range(max(len(part.texts) for part in parts)):
-        texts.append("".join((part.texts[rank:] or part.texts)[0] for part in parts))
+        joined = ""
+        for part in parts:
+            joined += part.texts[rank if rank < len(part.texts) else 0]
+        texts.append(joined)
     warnings = chain.from_iterable(part.warnings for part in parts)
     unknown = chain.from_iterable(part.unknown for part in parts)
     return Answer(texts, tuple(warnings), tuple(dict.fromkeys(unknown)))
@@ -106,7 +113,7 @@ def check_glossary(pair: Pair, glossary: Glossary) -> None:
     TRANSLATORS[pair].translate_lines([], glossary=glossary)
 
 
-def detect(texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
+def detect(texts: Sequence[str], pairs: Iterable[Pair]) -> dict[str, float]:
     """Detect the source language of texts from their first 1,000 characters. Return the source
     languages of `pairs` with their probabilities in percent, the most probable language first.
 
@@ -114,16 +121,16 @@ def detect(texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
     knows, because the text may be in none of them.
     """
     words = "\n".join(texts)[:1_000].split()
-    costs = {}
-    known_shares = {}
+    explanations = {}
     for pair in pairs:
-        costs[pair[0]], known_shares[pair[0]] = _explain_by_vocabulary(TRANSLATORS[pair], words)
-    lowest = min(costs.values())
-    odds = {source: math.exp(lowest - cost) for source, cost in costs.items()}
+        explanations[pair[0]] = _explain_by_vocabulary(TRANSLATORS[pair], words)
+    lowest_cost = min(explanations.values())[0]
+    total = sum(math.exp(lowest_cost - cost) for cost, _ in explanations.values())
     shares = {}
-    for source in sorted(costs, key=costs.__getitem__):
-        share = known_shares[source] * odds[source] / sum(odds.values())
-        shares[source] = round(100 * share, 1)
+    for source in sorted(explanations, key=explanations.__getitem__):
+        cost, known_share = explanations[source]
+        odds = math.exp(lowest_cost - cost)
+        shares[source] = round(100 * known_share * odds / total, 1)
     return shares
 
 
