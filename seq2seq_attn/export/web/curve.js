@@ -1,7 +1,6 @@
 // How well each model translates test sentences, by length: the share that equals the reference, or chrF. A line marks
 // the length of the sentence.
 const shown = (share) => (data.measure === 'chrF' ? `chrF ${Math.round(100 * share)}` : percent(share));
-const isOn = (point, length) => point.shortest <= length && length <= point.longest;
 
 function drawCurve(length) {
   const points = data.accuracy;
@@ -17,23 +16,19 @@ function drawCurve(length) {
     const [first, last] = [points[0], points.at(-1)].map(({ shares }) => shown(shares[number]));
     return `${nameOf(number)}: ${first} for the shortest, ${last} for the longest`;
   });
-  const isBeyond = length > longest;
   const mark = svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1), y2: y(0) });
-  return svg(
-    'svg',
-    { class: 'curve', viewBox: '0 0 345 165', role: 'img', 'aria-label': `${summary.join('. ')}.` },
+  return svg('svg', { class: 'curve', viewBox: '0 0 345 165', role: 'img', 'aria-label': `${summary.join('. ')}.` },
     label(50, y(1) + 5, data.measure === 'chrF' ? '100' : '100 %', 'end'), label(50, y(0) + 5, data.measure === 'chrF' ? '0' : '0 %', 'end'),
     label(196, 160, `${data.unit} in the sentence`), label(x(0), 144, '0'), label(x(longest), 144, String(longest)),
     svg('path', { class: 'axis', d: `M${x(0)},${y(1)} V${y(0)} H${x(longest)}` }),
-    lines, length && !isBeyond ? mark : null,
-  );
+    lines, length && length <= longest ? mark : null);
 }
 
 // What the curve says about a sentence of this length: nothing, if it has no test sentence like it.
 function readCurve(length, hasUnknown) {
   const points = data.accuracy;
   const [shortest, longest] = [points[0].shortest, points.at(-1).longest];
-  const point = points.find((one) => isOn(one, length));
+  const point = points.find((one) => one.shortest <= length && length <= one.longest);
   const counted = `Your sentence has ${length} ${data.unit}`;
   if (!length) return '';
   if (length < shortest || length > longest) {

@@ -36,7 +36,6 @@ function attentionTable(positions, result) {
   const colors = mapColors();
   const head = el('tr', {}, el('th', {}, ''), positions.map((token) => el('th', { scope: 'col' }, token)));
   const rows = result.tokens.map((token, t) =>
-    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => shadedCell(result.weights[t][s], colors))),
-  );
+    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => shadedCell(result.weights[t][s], colors))));
   return el('table', {}, head, rows);
 }

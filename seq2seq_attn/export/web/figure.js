@@ -1,12 +1,12 @@
 // The words of a sentence and of its translation, with ribbons of attention between them.
 const percent = (value) => `${Math.round(100 * value)} %`;
-const wordButton = (token, classes, attributes) =>
-  el('button', { type: 'button', class: ['word', ...classes.filter(Boolean)].join(' '), ...attributes }, token);
+const wordButton = (token, key, classes, isPressed, onclick) =>
+  el('button', { type: 'button', class: ['word', ...classes.filter(Boolean)].join(' '), 'data-key': key, 'aria-pressed': String(isPressed), onclick }, token);
 
 // A row of words with one tab stop: the arrow keys, Home and End move within it.
 function wordRow(name, attributes, children) {
   const row = el('div', { role: 'group', 'aria-label': name, dir: 'auto', ...attributes }, children);
-  const buttons = children.flat().filter((child) => child.matches('.word'));
+  const buttons = children.filter((child) => child.matches('.word'));
   const stopAt = (word) => buttons.forEach((button) => (button.tabIndex = button === word ? 0 : -1));
   row.addEventListener('focusin', (event) => stopAt(event.target));
   row.addEventListener('keydown', (event) => {

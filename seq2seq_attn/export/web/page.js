@@ -19,9 +19,9 @@ function render() {
   const reference = references.get(sentence.trim());
   const drawn = translators.map((one, number) => drawnBy(one, choices[number]));
   const results = drawn.map(({ result }) => result);
-  element('sentences').replaceChildren(...(sentences.length > 1 ? sentenceButtons(sentences) : []));
+  refill(element('sentences'), sentences.length > 1 && sentenceButtons(sentences));
   element('reference').textContent = reference === undefined ? '' : `A correct translation (the reference): ${reference}`;
-  element('unknown').replaceChildren(...neverSeen(results).map((text) => el('span', {}, text)));
+  refill(element('unknown'), neverSeen(results).map((text) => el('span', {}, text)));
   element('examples').hidden = shownText.trim() !== '';
   element('undo').disabled = past.length === 0;
   translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference), drawn[number].text));
@@ -51,7 +51,7 @@ function sentenceButtons(sentences) {
     redraw();
   };
   const buttons = sentences.map((_, number) =>
-    button(String(number + 1), 'sentence', () => show(number), { 'aria-pressed': String(number === current), 'aria-label': `Sentence ${number + 1}` }));
+    button(number + 1, 'sentence', () => show(number), { 'aria-pressed': String(number === current), 'aria-label': `Sentence ${number + 1}` }));
   return [el('span', {}, `Your text has ${sentences.length} sentences, which are translated one by one. Shown in detail:`), ...buttons];
 }
 
@@ -70,10 +70,10 @@ function neverSeen(results) {
 
 // A translation compared in order with its reference; without a reference, with the other model's translation.
 function compared(number, results, reference) {
-  const { tokens } = results[number];
-  const isAlone = reference === undefined && results.length < 2;
-  if (!tokens.length || isAlone) return { isWrong: [], lost: [], mark: '', note: '' };
+  const { tokens, text } = results[number];
   const hasReference = reference !== undefined;
+  const isAlone = !hasReference && results.length < 2;
+  if (!tokens.length || isAlone) return { isWrong: [], lost: [], mark: '', note: '' };
   const expected = hasReference ? translators[number].tokenizeTarget(reference) : results[1 - number].tokens;
   const { excess, missing } = compareInOrder(tokens, expected);
   const isWrong = tokens.map((_, t) => excess.includes(t));
@@ -85,12 +85,11 @@ function compared(number, results, reference) {
     const note = numWrong + numMissing ? differing : 'The other model translates it alike.';
     return { isWrong, lost: [], mark: 'differs', note: `${note} This sentence has no correct translation to compare with.` };
   }
-  const squeezed = (text) => text.split(/\s+/u).filter(Boolean).join(' ');
-  const isEqual = squeezed(results[number].text) === squeezed(reference);
-  const differing = numWrong + numMissing > 0
-    ? `Compared in order with the reference, ${count} are not in it (underlined), and ${numMissing} of its own are missing (struck out).`
-    : 'Its words and marks are those of the reference, in order; cases or spaces differ.';
-  return { isWrong, lost, mark: 'wrong', note: isEqual ? 'Equal to the reference.' : differing };
+  const squeezed = (line) => line.split(/\s+/u).filter(Boolean).join(' ');
+  let note = 'Its words and marks are those of the reference, in order; cases or spaces differ.';
+  if (squeezed(text) === squeezed(reference)) note = 'Equal to the reference.';
+  else if (numWrong + numMissing) note = `Compared in order with the reference, ${count} are not in it (underlined), and ${numMissing} of its own are missing (struck out).`;
+  return { isWrong, lost, mark: 'wrong', note };
 }
 
 function drawRun(one, number, result, { isWrong, lost, mark, note }, text) {
@@ -99,37 +98,35 @@ function drawRun(one, number, result, { isWrong, lost, mark, note }, text) {
   const section = element(`run-${number}`);
   const [, body, translation, more] = section.children;
   const focusedKey = section.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  const targets = result.tokens.map((token, t) =>
-    wordButton(token, [isWrong[t] && mark, t in force && 'forced', [chosen, guess].includes(t) && 'chosen'], {
-      'data-key': `target ${t}`,
-      'aria-pressed': String(chosen === t),
-      onclick: () => change(number, { chosen: chosen === t ? null : t, guess: null, picked: null }),
-    }),
-  );
+  const targets = result.tokens.map((token, t) => {
+    const classes = [isWrong[t] && mark, t in force && 'forced', [chosen, guess].includes(t) && 'chosen'];
+    const choose = () => change(number, { chosen: chosen === t ? null : t, guess: null, picked: null });
+    return wordButton(token, `target ${t}`, classes, chosen === t, choose);
+  });
   const positions = one.run.has_attention && result.source.length ? [...result.source, '(end)'] : result.source;
-  const sources = positions.map((token, s) =>
-    wordButton(token, [result.unknown[s] && 'unknown', blocked.includes(s) && 'blocked'], {
-      'data-key': `source ${s}`,
-      'aria-pressed': String(blocked.includes(s)),
-      onclick: () => (isAsking ? change(number, { picked: s }) : attendTo(number, s, result)),
-    }),
-  );
+  const sources = positions.map((token, s) => {
+    const isBlocked = blocked.includes(s);
+    const choose = () => (isAsking ? change(number, { picked: s }) : attendTo(number, s, result));
+    return wordButton(token, `source ${s}`, [result.unknown[s] && 'unknown', isBlocked && 'blocked'], isBlocked, choose);
+  });
   const missing = (t) => lost.filter(({ before }) => before === t).map(({ token }) => el('del', { class: 'missing', title: 'missing from this translation' }, token));
   const [from, to] = [one.run.source.language, one.run.target.language];
   const figure = el('div', { class: 'figure' },
     sources.length ? wordRow('Your sentence', { class: 'row', lang: from }, sources) : null,
     one.run.has_attention || !sources.length ? null : oneVector(result),
-    targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.map((target, t) => [missing(t), target]), missing(targets.length)].flat(2)) : null);
+    targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.flatMap((target, t) => [...missing(t), target]), ...missing(targets.length)]) : null);
   body.replaceChildren(sources.length ? figure : quiet('Type a sentence.'));
   if (translation.textContent !== text) translation.textContent = text; // or it would be read out again
   const isMap = showAttention(number, figure, { positions, sources, targets, result, isAsking });
   const offers = guess === null ? alternatives(one, number, result, isMap) : question(number, positions, result);
   const folds = [];
-  const explains = one.run.has_attention && chosen !== null && chosen < result.tokens.length && !isAsking;
-  if (explains) folds.push(fold(`${number} word`, `What happens at “${result.tokens[chosen]}”`, () => explainWord(number, positions, result)));
-  if (one.run.has_attention && targets.length && !isAsking) folds.push(fold(`${number} table`, 'Attention as a table', () => attentionTable(positions, result)));
+  const explains = one.run.has_attention && targets.length && !isAsking;
+  if (explains && chosen !== null && chosen < targets.length) {
+    folds.push(fold(`${number} word`, `What happens at “${result.tokens[chosen]}”`, () => explainWord(number, positions, result)));
+  }
+  if (explains) folds.push(fold(`${number} table`, 'Attention as a table', () => attentionTable(positions, result)));
   if (result.kept?.length > result.steps.length) folds.push(fold(`${number} beam`, 'Other translations that it considered', () => beam(one, result)));
-  more.replaceChildren(quiet(note), offers, ...folds);
+  refill(more, quiet(note), offers, folds);
   if (focusedKey) (section.querySelector(`[data-key="${focusedKey}"]`) ?? section.querySelector('.word'))?.focus();
 }
 

@@ -17,17 +17,14 @@ const attentionRows = (runs) => arms().map(({ name, runs: members }, arm) => ({
 function attentionByLength() {
   const { buckets, num_pairs, attention } = shownSet();
   const rows = [...buckets, { label: 'all', num_pairs }].map((bucket, index) => {
-    const analyzed = attentionRows((index < buckets.length ? attention.buckets[index] : attention).runs);
+    const analyzed = attentionRows((attention.buckets[index] ?? attention).runs);
     return analyzed.map(({ label, members }, i) =>
       el('tr', { class: bucket.is_thin ? 'thin' : '' },
-        i ? '' : [
-          el('th', { scope: 'rowgroup', rowspan: analyzed.length }, bucket.label + (bucket.is_thin ? '*' : '')),
-          el('td', { class: 'number', rowspan: analyzed.length }, integer(bucket.num_pairs)),
-        ],
+        i ? '' : [groupCell('th', analyzed.length, starred(bucket)), groupCell('td', analyzed.length, integer(bucket.num_pairs))],
         whoCell(label),
         ATTENTION_COLUMNS.map(([key]) => {
           const value = meanOf(members.map((one) => one[key]));
-          return el('td', { class: 'number' }, key === 'entropy' ? fixed(value, 2) : percent(value));
+          return numberCell(key === 'entropy' ? fixed(value, 2) : percent(value));
         })));
   });
   const header = [`Length in ${data.unit}`, 'n', byArm().kind, ...ATTENTION_COLUMNS.map(([, title]) => title)];
@@ -41,11 +38,11 @@ function attentionOnGold() {
     const best = Math.min(...members[0].gold.map((_, i) => meanOf(members.map((one) => one.gold[i].error_rate))));
     return members[0].gold.map(({ shift }, i) =>
       el('tr', {},
-        i ? '' : el('th', { scope: 'rowgroup', rowspan: members[0].gold.length }, label),
-        el('td', { class: 'number' }, shift ? signed(shift, 0) : 'none'),
+        i ? '' : groupCell('th', members[0].gold.length, label),
+        numberCell(shift ? signed(shift, 0) : 'none'),
         GOLD_COLUMNS.map(([key]) => {
           const value = meanOf(members.map((one) => one.gold[i][key]));
-          return el('td', { class: 'number' }, key === 'error_rate' && value === best ? el('strong', {}, percent(value)) : percent(value));
+          return numberCell(key === 'error_rate' && value === best ? el('strong', {}, percent(value)) : percent(value));
         })));
   });
   const header = [byArm().kind, 'Shift', ...GOLD_COLUMNS.map(([, title]) => title)];
@@ -53,16 +50,14 @@ function attentionOnGold() {
 }
 
 function attentionContent() {
-  if (!shownSet().attention) return [el('p', { class: 'note' }, 'The attention on this test set was not analyzed.')];
+  if (!shownSet().attention) return [note('The attention on this test set was not analyzed.')];
   const gold = attentionOnGold();
   return [
-    el('h3', {}, 'By length'), attentionByLength(), el('p', { class: 'note' }, sentenceCase(data.attention_notes[0])),
-    gold ? [el('h3', {}, 'Against gold links'), gold, el('p', { class: 'note' }, sentenceCase(data.attention_notes[1]))] : '',
+    el('h3', {}, 'By length'), attentionByLength(), note(sentenceCase(data.attention_notes[0])),
+    gold ? [el('h3', {}, 'Against gold links'), gold, note(sentenceCase(data.attention_notes[1]))] : '',
   ];
 }
 
 const sentenceCase = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 const isAnalyzed = () => data.report.sets.some((set) => set.attention);
-function renderAttention() {
-  if (isAnalyzed()) element('attention-content').replaceChildren(...attentionContent().flat(Infinity).filter(Boolean));
-}
+const renderAttention = () => isAnalyzed() && refill(element('attention-content'), attentionContent());

@@ -5,15 +5,20 @@ const shortLabel = ({ lower, upper }) => {
   return upper - 1 > lower ? `${lower}–${upper - 1}` : `${lower}`;
 };
 
-function ticksTo(top) {
-  const rough = top / 5;
+// The least round number over a rough one, and the power of ten that it is a multiple of.
+function roundUnit(rough, factors) {
   const power = 10 ** Math.floor(Math.log10(rough));
-  const unit = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) * power;
+  return [factors.find((factor) => factor * power >= rough) * power, power];
+}
+
+function ticksTo(top) {
+  const [unit, power] = roundUnit(top / 5, [1, 2, 2.5, 5, 10]);
   const count = Math.ceil(top / unit - 1e-9);
   const digits = Math.max(0, -Math.floor(Math.log10(unit) + 1e-9), unit / power === 2.5 ? 1 - Math.log10(power) : 0);
   return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(digits) }));
 }
 
+const heightOf = (width) => (width < 480 ? 220 : 270);
 const chartFrame = (width, height, label, ...children) =>
   svg('svg', { class: 'chart', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label }, children);
 
@@ -25,7 +30,7 @@ const gridLines = (ticks, from, to, y) => ticks.map(({ value, label }) => [
 // series: [{run (its style), name, points: [{value, low, high} or null, one for each bucket]}]; of an arm, a point also has
 // the least and the most of its seeds
 function drawChart(width, { buckets, series, unit, label, rule }) {
-  const [left, right, top, height, bottom] = [44, 10, 12, width < 480 ? 220 : 270, 56];
+  const [left, right, top, height, bottom] = [44, 10, 12, heightOf(width), 56];
   const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high, p.most || 0) : 0))));
   const ticks = ticksTo(highest > 0 ? highest : 1);
   const most = ticks[ticks.length - 1].value;

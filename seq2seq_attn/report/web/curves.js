@@ -14,15 +14,13 @@ function logTicks(least, greatest) {
 
 // Round numbers from 0 to `most`, some `count` of them.
 function roundTicks(most, count) {
-  const rough = most / count;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const unit = [1, 2, 5, 10].find((factor) => factor * power >= rough) * power;
+  const [unit] = roundUnit(most / count, [1, 2, 5, 10]);
   return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);
 }
 
 // series: [{run (its style), name, points: [[update, value]]}]
 function drawCurves(width, { series, label, isLog }) {
-  const [left, right, top, height, bottom] = [44, 26, 12, width < 480 ? 220 : 270, 44];
+  const [left, right, top, height, bottom] = [44, 26, 12, heightOf(width), 44];
   const points = series.flatMap((one) => one.points);
   const values = points.map(([, value]) => value);
   const ticks = isLog ? logTicks(Math.min(...values), Math.max(...values)) : ticksTo(Math.max(...values) || 1);
@@ -62,8 +60,8 @@ function curveContent() {
   const without = data.runs.filter((run) => hasConfig(run) && !run.validations.length);
   return [
     el('div', { class: 'plots' }, figures),
-    el('p', { class: 'note' }, 'Measured on validation sentences during training. Perplexities compare only runs with the same target tokens.',
+    note('Measured on validation sentences during training. Perplexities compare only runs with the same target tokens.',
       isGrouped() ? ' Each seed has a line of its own.' : ''),
-    without.map(({ name }) => el('p', { class: 'note' }, 'No learning curve of ', words(name), ': its metrics.jsonl holds no validation.')),
+    without.map(({ name }) => note('No learning curve of ', words(name), ': its metrics.jsonl holds no validation.')),
   ];
 }

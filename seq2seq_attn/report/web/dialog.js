@@ -2,10 +2,8 @@
 const viewer = { dialog: null, row: 0, run: 0, neighbors: () => [] };
 
 function makeDialog() {
-  viewer.dialog = el('dialog', { id: 'viewer', 'aria-labelledby': 'viewer-title' });
-  viewer.dialog.addEventListener('click', (event) => {
-    if (event.target === viewer.dialog) viewer.dialog.close(); // a click beside it
-  });
+  const closeBeside = (event) => event.target === viewer.dialog && viewer.dialog.close(); // a click beside it
+  viewer.dialog = el('dialog', { id: 'viewer', 'aria-labelledby': 'viewer-title', onclick: closeBeside });
   document.body.append(viewer.dialog);
   onColorChange(() => viewer.dialog.open && showMap());
   let width = window.innerWidth;
@@ -30,11 +28,6 @@ function step(by) {
   showMap(by < 0 ? 'previous' : 'next');
 }
 
-function chooseRun(run) {
-  viewer.run = run;
-  showMap(`run-${run}`);
-}
-
 const SIDE_BY_SIDE = 1000; // pixels that two maps need
 
 // The run whose map is shown beside that of the chosen one, where there is room: the first other one that has a map.
@@ -46,7 +39,7 @@ function companion(row, run) {
 
 function pictureOf(row, run, count, texts) {
   const stored = data.sentences.maps[run][row];
-  if (!stored) return el('p', { class: 'note' }, words(data.runs[run].name), `: ${data.runs[run].no_map}.`);
+  if (!stored) return note(words(data.runs[run].name), `: ${data.runs[run].no_map}.`);
   const room = Math.min(window.innerWidth * 0.96, 1180) / count - (window.innerWidth < 640 ? 130 : 190);
   return mapView(attentionOf(stored), room, pointAtWords(texts, run));
 }
@@ -56,17 +49,20 @@ function showMap(focus) {
   const one = sentenceAt(row);
   const rows = viewer.neighbors();
   const place = rows.indexOf(row);
-  const kept = document.activeElement && viewer.dialog.contains(document.activeElement) ? document.activeElement.id : '';
-  const runs = data.runs.map((of, i) =>
-    el('button', { type: 'button', id: `viewer-run-${i}`, 'aria-pressed': String(i === run), onclick: () => chooseRun(i) }, runLabel(i, of.name)),
-  );
+  const kept = viewer.dialog.contains(document.activeElement) ? document.activeElement.id : '';
+  const choose = (other) => {
+    viewer.run = other;
+    showMap(`run-${other}`);
+  };
+  const runs = data.runs.map((_, i) =>
+    el('button', { type: 'button', id: `viewer-run-${i}`, 'aria-pressed': String(i === run), onclick: () => choose(i) }, runLabel(i)));
   const button = (id, label, text, onclick, disabled) =>
     el('button', { type: 'button', id: `viewer-${id}`, 'aria-label': label, title: label, disabled, onclick }, text);
   const shown = [run, companion(row, run)].filter((of) => of !== null);
   const texts = sentenceTexts(row, (of) => el('span', { class: 'quiet' }, `chrF ${fixed(one.chrf[of])}`), shown);
   const pictures = shown.map((of) => el('figure', {},
-    shown.length > 1 ? el('figcaption', {}, runLabel(of, data.runs[of].name)) : '', pictureOf(row, of, shown.length, texts)));
-  viewer.dialog.replaceChildren(
+    shown.length > 1 ? el('figcaption', {}, runLabel(of)) : '', pictureOf(row, of, shown.length, texts)));
+  refill(viewer.dialog,
     el('div', { class: 'viewer-head' },
       el('h2', { id: 'viewer-title' }, 'Sentence ', String(one.number), el('small', {}, ` ${one.set}`)),
       button('previous', 'Previous sentence', '←', () => step(-1), place <= 0),
@@ -76,7 +72,8 @@ function showMap(focus) {
     data.runs.length > 1 ? el('div', { class: 'choice', role: 'group', 'aria-label': 'Run' }, runs) : '',
     texts,
     el('div', { class: 'pictures' }, pictures),
-    el('p', { class: 'note' }, data.map_note, ' ', floorNote()),
+    note(data.map_note),
+    floorNote(),
   );
   const target = focus ? element(`viewer-${focus}`) : element(kept);
   if (target) (target.disabled ? element('viewer-close') : target).focus();

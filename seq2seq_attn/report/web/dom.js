@@ -12,6 +12,14 @@ const interval = (one, digits = 1) => `${fixed(one.low, digits)} – ${fixed(one
 const section = (id, title, ...content) =>
   el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), content);
 
+const note = (...content) => el('p', { class: 'note' }, content);
+const control = (...content) => el('p', { class: 'control' }, content);
+// A choice among options, which are pairs of a value and a text.
+const optionsOf = (pairs, chosenValue) => pairs.map(([value, text]) => el('option', { value, selected: value === chosenValue }, text));
+const checkbox = (id, label, onchange, checked = false) =>
+  control(el('label', {}, el('input', { type: 'checkbox', id, checked, onchange: (event) => onchange(event.target.checked) }), label));
+const choice = (id, label, options, onchange) => control(el('label', { for: id }, label), el('select', { id, onchange }, options));
+
 // An ensemble has no configuration, learning curve or encoder of its own.
 const hasConfig = (run) => Object.keys(run.config).length > 0;
 
@@ -38,4 +46,4 @@ const swatch = (style) =>
     marker(style, 15, 6, 3.6));
 
 const styleLabel = (style, name) => el('span', { class: 'run', title: name }, swatch(style), words(name));
-const runLabel = (run, name) => styleLabel(styleOf(run), name);
+const runLabel = (run) => styleLabel(styleOf(run), data.runs[run].name);

@@ -16,5 +16,10 @@ const SVG = 'http://www.w3.org/2000/svg'; // the name of a language, never fetch
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 const element = (id) => document.getElementById(id);
 
+function refill(node, ...children) {
+  node.replaceChildren();
+  fill(node, {}, children);
+}
+
 // Text of unknown language: direction by its own characters, and not mixed with what is around it.
 const words = (text, attributes = {}) => el('bdi', { dir: 'auto', ...attributes }, text);

@@ -12,7 +12,7 @@ function exampleContent() {
       el('p', { class: 'quiet' }, `Sentence ${integer(number)} of ${set}, translated `,
         hypotheses[run] === reference ? 'exactly as the reference' : `with chrF ${fixed(chrf[run])}`, ' by ', words(data.runs[run].name), '.'),
       sentenceTexts(row, (of) => (of === run ? '' : el('span', { class: 'quiet' }, `chrF ${fixed(chrf[of])}`)), [run]),
-      marksLegend('example-legend'),
+      marksLegend(),
       el('p', { class: 'note', id: 'map-note' }, data.map_note)),
     view,
   );

@@ -20,15 +20,11 @@ function mapColors() {
 const UNKNOWN = { class: 'unknown', title: 'unknown to this run' };
 
 const labels = (kind, tokens, size, unknown = []) =>
-  el(
-    'div',
-    { class: `map-${kind}`, 'aria-hidden': 'true' },
-    tokens.map((token, i) => {
-      const label = el('span', { title: token }, words(token, unknown.includes(i) ? UNKNOWN : {}));
-      label.style[kind === 'top' ? 'width' : 'height'] = `${size}px`;
-      return label;
-    }),
-  );
+  el('div', { class: `map-${kind}`, 'aria-hidden': 'true' }, tokens.map((token, i) => {
+    const label = el('span', { title: token }, words(token, unknown.includes(i) ? UNKNOWN : {}));
+    label.style[kind === 'top' ? 'width' : 'height'] = `${size}px`;
+    return label;
+  }));
 
 function drawMap(canvas, { source, target, levels }, size, cursor) {
   const side = size * Math.max(source.length, target.length);
@@ -84,28 +80,22 @@ function mapView(attention, room, onPoint = () => {}) {
     const box = canvas.getBoundingClientRect();
     read(Math.floor((event.clientY - box.top) / size), Math.floor((event.clientX - box.left) / size));
   };
-  canvas.addEventListener('pointermove', pointer);
-  canvas.addEventListener('pointerdown', pointer);
-  canvas.addEventListener('pointerleave', () => point(null));
-  canvas.addEventListener('blur', () => point(null));
-  canvas.addEventListener('keydown', (event) => {
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (!move) return;
+  const move = (event) => {
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+    if (down === undefined) return;
     event.preventDefault();
     event.stopPropagation();
-    if (cursor) read(cursor[0] + move[0], cursor[1] + move[1]);
+    if (cursor) read(cursor[0] + down, cursor[1] + right);
     else read(0, 0);
     keepInSight(grid, cursor, size);
-  });
-  const grid = el(
-    'div',
-    { class: 'map-grid', role: 'group', 'aria-label': 'Attention map' },
+  };
+  const leave = () => point(null);
+  fill(canvas, { onpointermove: pointer, onpointerdown: pointer, onpointerleave: leave, onblur: leave, onkeydown: move }, []);
+  const grid = el('div', { class: 'map-grid', role: 'group', 'aria-label': 'Attention map' },
     el('div', { class: 'map-corner', 'aria-hidden': 'true' }, 'target ↓ source →'),
-    labels('top', source, size, unknown),
-    labels('left', target, size),
-    canvas,
-  );
-  const view = el('div', { class: 'map' }, grid, el('div', { class: 'map-foot' }, scaleBar(), unknown.length ? el('span', {}, el('span', { class: 'unknown' }, 'italic'), ': unknown to this run') : '', readout));
+    labels('top', source, size, unknown), labels('left', target, size), canvas);
+  const legend = unknown.length ? el('span', {}, el('span', { class: 'unknown' }, 'italic'), ': unknown to this run') : '';
+  const view = el('div', { class: 'map' }, grid, el('div', { class: 'map-foot' }, scaleBar(), legend, readout));
   view.redraw = () => {
     draw();
     view.querySelector('.scale').replaceWith(scaleBar());

@@ -12,13 +12,12 @@ function setChoice() {
   if (data.report.sets.length < 2) return '';
   const { num_concatenated } = data.report.sets[0];
   chosen.set = data.report.sets.reduce((last, set, i) => (set.num_concatenated === num_concatenated ? i : last), 0); // the pooled one
-  const options = data.report.sets.map((set, i) =>
-    el('option', { value: String(i), selected: i === chosen.set }, `${set.name} (${integer(set.num_pairs)})`));
+  const options = data.report.sets.map(({ name, num_pairs: count }, i) => [i, `${name} (${integer(count)})`]);
   const change = (event) => {
     chosen.set = Number(event.target.value);
     renderSet();
   };
-  return el('p', { class: 'control' }, el('label', { for: 'set' }, 'Test set'), el('select', { id: 'set', onchange: change }, options));
+  return choice('set', 'Test set', optionsOf(options, chosen.set), change);
 }
 
 function languageName(code) {
@@ -40,8 +39,6 @@ function subject() {
     names.length > 4 ? `${names.length} ${isGrouped() ? 'arms' : 'runs'}` : enumeration(names)];
 }
 
-const pairsScored = () => [`${integer(places.length)} sentence pairs of `, enumeration(data.sentences.sets.map(({ name }) => words(name)))];
-
 function evaluationPage() {
   const { environment } = data.report;
   const when = environment.written_at ? `${environment.written_at.slice(0, 10)}, ` : '';
@@ -50,10 +47,10 @@ function evaluationPage() {
   const version = `seq2seq-attn ${environment.seq2seq_attn}`;
   element('top').append(
     el('h1', {}, subject()),
-    el('p', { class: 'quiet' }, pairsScored(), `; ${when}${version}${commit}`),
+    el('p', { class: 'quiet' }, `${integer(places.length)} sentence pairs of `, enumeration(data.sentences.sets.map(({ name }) => words(name))),
+      `; ${when}${version}${commit}`),
     el('p', { id: 'conclusion' }, words(data.report.conclusion)),
   );
-  const configurations = configurationContent();
   const sections = [
     ['example', 'A translation and its attention', exampleContent(), 'Example'],
     ['scores', 'Scores', el('div', { id: 'scores-content' })],
@@ -61,7 +58,7 @@ function evaluationPage() {
     ['curves', 'Learning curves', curveContent()],
     ['attention', 'Attention', isAnalyzed() && el('div', { id: 'attention-content' })],
     ['sentences', 'Sentences', sentenceContent()],
-    ['configurations', 'Configurations', configurations],
+    ['configurations', 'Configurations', configurationContent()],
     ['method', 'How it was measured', signatureContent(), 'Method'],
     ['environment', 'Runs and environment', [runsTable(), environmentTable()], 'Environment'],
   ].filter(([, , content]) => content);
@@ -86,7 +83,7 @@ function mapsPage() {
   const article = ({ number, hypothesis, map }) => {
     const attention = map && attentionOf(map);
     const box = el('article', { class: 'beside', 'aria-label': `Line ${number}` });
-    const view = map ? mapView(attention, room(), pointAtWords(box, 0)) : el('p', { class: 'note' }, 'No map: the file would grow too large.');
+    const view = map ? mapView(attention, room(), pointAtWords(box, 0)) : note('No map: the file would grow too large.');
     if (map) views.push(view);
     const marks = map ? tokenMarks(hypothesis, attention.target, 'target', 0) : [];
     box.append(el('div', { class: 'beside-text' }, el('h2', {}, `Line ${integer(number)}`),
@@ -94,15 +91,14 @@ function mapsPage() {
     return box;
   };
   let shown = 0;
-  const more = el('button', { type: 'button', id: 'more' }, 'Show more lines');
   const show = () => {
     const next = data.lines.slice(shown, shown + LINES).map(article);
     more.before(...next);
     shown += next.length;
     more.hidden = shown >= data.lines.length;
   };
-  more.addEventListener('click', show);
-  element('main').append(el('p', { class: 'note', id: 'map-note' }, data.map_note), floorNote() ? el('p', { class: 'note' }, floorNote()) : '', more);
+  const more = el('button', { type: 'button', id: 'more', onclick: show }, 'Show more lines');
+  element('main').append(el('p', { class: 'note', id: 'map-note' }, data.map_note), floorNote(), more);
   show();
   onColorChange(() => views.forEach((view) => view.redraw()));
 }

@@ -17,7 +17,7 @@ function attentionOf(stored) {
 }
 
 const floorNote = () =>
-  data.floor > 1 ? `To keep this file small, weights below ${(data.floor / 255).toFixed(2)} are left out.` : '';
+  (data.floor > 1 ? note(`To keep this file small, weights below ${(data.floor / 255).toFixed(2)} are left out.`) : '');
 
 // Drawn pictures do not follow the colors of the page by themselves.
 function onColorChange(redraw) {

@@ -32,9 +32,6 @@ function headline(view) {
         : '')));
 }
 
-const numberCell = (...content) => el('td', { class: 'number' }, content);
-// The arm or run of a row: on a phone it stays in sight as its line style, like the first column.
-const whoCell = (label) => el('td', { class: 'who' }, label);
 const quietInterval = (one, digits) => el('span', { class: 'quiet' }, interval(one, digits));
 const scoreCell = (one) => numberCell(el('strong', {}, fixed(one.score) + deviation(one)), quietInterval(one));
 
@@ -47,7 +44,7 @@ function scoreTable(view) {
 function seedsTable(view) {
   const rows = shownSet().measures.map((measure) => view.scores(measure).map((one, arm) =>
     el('tr', { 'data-measure': measure.name },
-      arm ? '' : el('th', { scope: 'rowgroup', rowspan: view.names.length }, data.titles[measure.name]),
+      arm ? '' : groupCell('th', view.names.length, data.titles[measure.name]),
       whoCell(styleLabel(arm, one.arm)),
       numberCell(String(one.num_seeds)),
       numberCell(el('strong', {}, fixed(one.score)), quietInterval(one)),
@@ -65,30 +62,28 @@ const COMPARISON = [
 ];
 const comparisonsOf = (view) =>
   COMPARISON.filter(([, key]) => shownSet().measures.some((measure) => view.scores(measure).some((one) => one[key])));
-const comparisonCells = (view, one) => comparisonsOf(view).map(([, key, show]) => numberCell(one[key] ? show(one[key]) : '–'));
 const comparisonTitles = (view) => comparisonsOf(view).map(([title]) => title);
+const comparisonCells = (view, one) => comparisonsOf(view).map(([, key, show]) => numberCell(one[key] ? show(one[key]) : '–'));
 
 function significanceTable(view) {
-  const names = columnLabels(view);
-  const rows = names.slice(1).map((_, i) => shownSet().measures.map((measure) =>
-    el('tr', {}, el('th', { scope: 'row' }, data.titles[measure.name]), whoCell(styleLabel(view.style(i + 1), view.names[i + 1])),
+  const [first, ...others] = view.names;
+  const rows = others.map((name, i) => shownSet().measures.map((measure) =>
+    el('tr', {}, el('th', { scope: 'row' }, data.titles[measure.name]), whoCell(styleLabel(view.style(i + 1), name)),
       comparisonCells(view, view.scores(measure)[i + 1]))));
-  const header = ['Measure', view.kind, ...comparisonTitles(view)];
-  return tableOf(`Against ${view.names[0]}`, header, rows, { id: `${view.prefix}significance-table` });
+  return tableOf(`Against ${first}`, ['Measure', view.kind, ...comparisonTitles(view)], rows, { id: `${view.prefix}significance-table` });
 }
 
-const measureNotes = () => el('p', { class: 'note' },
-  shownSet().measures.map(({ name }) => [el('strong', {}, data.titles[name]), `: ${data.about[name]}. `]));
+const measureNotes = () => note(shownSet().measures.map(({ name }) => [el('strong', {}, data.titles[name]), `: ${data.about[name]}. `]));
 
 // What to know of the test set and of the translations before scores are trusted.
-const setNotes = () => (shownSet().warnings || []).map((warning) => el('p', { class: 'note' }, `${shownSet().name}: ${warning}.`));
+const setNotes = () => (shownSet().warnings || []).map((warning) => note(`${shownSet().name}: ${warning}.`));
 const translationNotes = () =>
   (shownSet().translations || []).flatMap(({ run, num_cut: cut, num_unknown_source_tokens: unknown }) => [
-    cut ? el('p', { class: 'note' }, words(run), `: the length limit cut ${integer(cut)} of ${integer(shownSet().num_pairs)} translations; --max-length-ratio raises it.`) : '',
-    unknown ? el('p', { class: 'note' }, words(run), ` does not know ${integer(unknown)} source token${unknown === 1 ? '' : 's'}.`) : '',
+    cut ? note(words(run), `: the length limit cut ${integer(cut)} of ${integer(shownSet().num_pairs)} translations; --max-length-ratio raises it.`) : '',
+    unknown ? note(words(run), ` does not know ${integer(unknown)} source token${unknown === 1 ? '' : 's'}.`) : '',
   ]);
 
-const armNote = () => el('p', { class: 'note' }, 'An arm is its runs together: they differ in the seed alone. ± and deviation: standard deviation ' +
+const armNote = () => note('An arm is its runs together: they differ in the seed alone. ± and deviation: standard deviation ' +
   'over seeds. Intervals are of the mean, over sentences; p covers seeds and sentences.');
 // Each run of the arms, folded away.
 const perRun = (...content) => el('details', {}, el('summary', {}, `Each of the ${data.runs.length} runs by itself`), content);
@@ -101,7 +96,7 @@ function comparison(view) {
   return [
     el('h3', {}, 'Against ', words(view.names[0])),
     significanceTable(view),
-    el('p', { class: 'note' }, 'p: how often chance alone makes a difference as large, by paired bootstrap and, between two runs, by approximate ' +
+    note('p: how often chance alone makes a difference as large, by paired bootstrap and, between two runs, by approximate ' +
       `randomization; ${coverage(view)}of fewer than 50 sentence pairs there is none. Share kept: the score as a share of that of ${view.names[0]}, ` +
       'with its paired 95 % interval over sentences.'),
   ];
@@ -113,11 +108,6 @@ function scoreContent() {
   const top = [headline(view), count, setNotes(), translationNotes()];
   if (!isGrouped()) return [...top, scoreTable(view), measureNotes(), comparison(view)];
   return [...top, seedsTable(view), measureNotes(), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
-}
-
-function lengthMeasures() {
-  const { buckets } = shownSet();
-  return buckets.length ? buckets[0].measures.map((measure) => measure.name) : [];
 }
 
 // A line per arm after `first`; `point` makes a value with its band from the scores of a bucket.
@@ -142,19 +132,16 @@ function chartByLength(title, series, rule) {
 function lengthCharts(view) {
   const measure = data.titles[chosen.measure];
   const shares = seriesOf(view, 1, keptPoint);
-  const hasShares = shares.some(({ points }) => points.some(Boolean));
-  return [
-    chartByLength(`${measure} by length`, seriesOf(view, 0, scorePoint)),
-    hasShares ? chartByLength(`Share of the ${measure} of ${view.names[0]} kept`, shares, 1) : '',
-  ];
+  const charts = [chartByLength(`${measure} by length`, seriesOf(view, 0, scorePoint))];
+  if (shares.some(({ points }) => points.some(Boolean))) charts.push(chartByLength(`Share of the ${measure} of ${view.names[0]} kept`, shares, 1));
+  return charts;
 }
 
 function lengthTable(view) {
   const { buckets, measures, num_pairs } = shownSet();
   const rows = [...buckets, { label: 'all', num_pairs, measures }].map((bucket) =>
     el('tr', { class: bucket.is_thin ? 'thin' : '' },
-      el('th', { scope: 'row' }, bucket.label + (bucket.is_thin ? '*' : '')),
-      numberCell(integer(bucket.num_pairs)),
+      el('th', { scope: 'row' }, starred(bucket)), numberCell(integer(bucket.num_pairs)),
       view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one) : ''])));
   const header = columnLabels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
   const title = `${data.titles[chosen.measure]} by length${view.prefix && ', means over seeds'}`;
@@ -162,10 +149,10 @@ function lengthTable(view) {
 }
 
 function lengthContent() {
-  const names = lengthMeasures();
-  if (!names.length) return [el('p', { class: 'note' }, 'No measure of this evaluation is cut by length.')];
+  const names = (shownSet().buckets[0]?.measures ?? []).map(({ name }) => name);
+  if (!names.length) return [note('No measure of this evaluation is cut by length.')];
   if (!names.includes(chosen.measure)) [chosen.measure] = names;
-  const choice = names.map((name) => el('option', { value: name, selected: name === chosen.measure }, data.titles[name]));
+  const options = optionsOf(names.map((name) => [name, data.titles[name]]), chosen.measure);
   const change = (event) => {
     chosen.measure = event.target.value;
     renderLength();
@@ -174,13 +161,13 @@ function lengthContent() {
   const view = byArm();
   const isThin = shownSet().buckets.some((bucket) => bucket.is_thin);
   return [
-    el('p', { class: 'control' }, el('label', { for: 'measure' }, 'Measure'), el('select', { id: 'measure', onchange: change }, choice)),
+    choice('measure', 'Measure', options, change),
     el('div', { class: 'plots' }, lengthCharts(view)),
     lengthTable(view),
     isGrouped() ? [armNote(), perRun(lengthTable(byRun()))] : '',
-    isThin ? el('p', { class: 'note' }, '* and hollow points: fewer than 50 sentence pairs, mostly noise') : '',
+    isThin ? note('* and hollow points: fewer than 50 sentence pairs, mostly noise') : '',
   ];
 }
 
-const renderScores = () => element('scores-content').replaceChildren(...scoreContent().flat(Infinity).filter(Boolean));
-const renderLength = () => element('length-content').replaceChildren(...lengthContent().flat(Infinity).filter(Boolean));
+const renderScores = () => refill(element('scores-content'), scoreContent());
+const renderLength = () => refill(element('length-content'), lengthContent());

@@ -13,15 +13,9 @@ function shownNames() {
 }
 
 function sentenceAt(row) {
-  const { sentences } = data;
-  return {
-    ...places[row],
-    source: sentences.source[row],
-    reference: sentences.reference[row],
-    length: sentences.length[row],
-    hypotheses: sentences.hypotheses.map((of) => of[row]),
-    chrf: sentences.chrf.map((of) => of[row]),
-  };
+  const { source, reference, length, hypotheses, chrf } = data.sentences;
+  const byRuns = { hypotheses: hypotheses.map((of) => of[row]), chrf: chrf.map((of) => of[row]) };
+  return { ...places[row], source: source[row], reference: reference[row], length: length[row], ...byRuns };
 }
 
 function placeSentences() {
@@ -40,20 +34,30 @@ function scoredColumns() {
 const isMean = () => scoredColumns().some(({ members }) => members.length > 1);
 const chrfOf = ({ members }, row) => members.reduce((sum, run) => sum + data.sentences.chrf[run][row], 0) / members.length;
 
-const columnsOf = (scored) => [
+// The columns with chrF of each arm, and with its difference from the first.
+function chrfColumns() {
+  const scored = scoredColumns();
+  const style = (i) => (scored.length > 1 ? i : undefined);
+  const columns = scored.map((one, i) =>
+    ({ key: `chrf-${i}`, title: 'chrF', style: style(i), name: one.name, format: fixed, value: (row) => chrfOf(one, row) }));
+  if (scored.length > 3) return columns;
+  const differences = scored.slice(1).map((one, i) => ({
+    key: `difference-${i + 1}`,
+    title: 'Δ chrF',
+    style: scored.length > 2 ? i + 1 : undefined,
+    name: one.name,
+    format: signed,
+    value: (row) => chrfOf(one, row) - chrfOf(scored[0], row),
+  }));
+  return [...columns, ...differences];
+}
+
+const COLUMNS = () => [
   { key: 'number', title: '#', value: (row) => row },
   { key: 'source', title: 'Sentence', value: (row) => data.sentences.source[row] },
   { key: 'length', title: 'Length', value: (row) => data.sentences.length[row] },
-  ...scored.map((one, i) => ({ key: `chrf-${i}`, title: 'chrF', style: i, name: one.name, value: (row) => chrfOf(one, row) })),
-  ...(scored.length > 3 ? [] : scored.slice(1)).map((one, i) => ({
-    key: `difference-${i + 1}`,
-    title: 'Δ chrF',
-    style: scored.length > 2 ? i + 1 : null,
-    name: one.name,
-    value: (row) => chrfOf(one, row) - chrfOf(scored[0], row),
-  })),
+  ...chrfColumns(),
 ];
-const COLUMNS = () => columnsOf(scoredColumns());
 
 function chosenRows() {
   const { sentences, report } = data;
@@ -95,13 +99,8 @@ const isReadable = (run) => data.sentences.maps[run].some(Boolean);
 
 function sentenceRow(row) {
   const one = sentenceAt(row);
-  const cells = COLUMNS().filter(({ key }) => key.startsWith('chrf') || key.startsWith('difference')).map((column) => {
-    const value = column.value(row);
-    const isDifference = column.key.startsWith('difference');
-    const ofRun = column.style === null || scoredColumns().length < 2 ? '' : swatch(column.style);
-    return el('td', { class: 'number', role: 'cell', 'data-label': isDifference ? 'Δ chrF' : 'chrF' }, ofRun,
-      isDifference ? signed(value) : fixed(value));
-  });
+  const cells = chrfColumns().map(({ title, style, format, value }) =>
+    el('td', { class: 'number', role: 'cell', 'data-label': title }, style === undefined ? '' : swatch(style), format(value(row))));
   const open = (event) => {
     if (event.target.closest('button') || String(window.getSelection())) return;
     const run = data.runs.findIndex((of, i) => data.sentences.maps[i][row]);
@@ -118,13 +117,13 @@ function sentenceRow(row) {
 }
 
 function sortHeader({ key, title, style, name }) {
-  const isSorted = list.sort === key;
-  const state = isSorted ? (list.descending ? 'descending' : 'ascending') : 'none';
+  const direction = list.descending ? ['descending', '▼'] : ['ascending', '▲'];
+  const [state, arrow] = list.sort === key ? direction : ['none', ''];
   return el('th',
     { scope: 'col', role: 'columnheader', 'aria-sort': state, 'data-key': key, class: key === 'source' ? '' : 'number' },
     el('button', { type: 'button', onclick: () => sortBy(key) }, title,
-      style === undefined || style === null ? '' : [' ', el('span', { class: 'hidden' }, name), scoredColumns().length > 1 ? swatch(style) : ''],
-      el('span', { class: 'arrow', 'aria-hidden': 'true' }, isSorted ? (list.descending ? '▼' : '▲') : '')));
+      style === undefined ? '' : [' ', el('span', { class: 'hidden' }, name), swatch(style)],
+      el('span', { class: 'arrow', 'aria-hidden': 'true' }, arrow)));
 }
 
 function clearFilters() {
@@ -139,11 +138,10 @@ const emptyRow = () =>
 
 function renderRows() {
   list.rows = chosenRows();
-  const focused = document.activeElement && document.activeElement.closest('th[data-key]');
-  const total = places.length;
-  element('sentence-head').replaceChildren(...COLUMNS().map(sortHeader));
-  element('sentence-rows').replaceChildren(...(list.rows.length ? list.rows.slice(0, list.shown).map(sentenceRow) : [emptyRow()]));
-  element('sentence-count').textContent = `${integer(list.rows.length)} of ${integer(total)} sentences`;
+  const focused = document.activeElement?.closest('th[data-key]');
+  refill(element('sentence-head'), COLUMNS().map(sortHeader));
+  refill(element('sentence-rows'), list.rows.length ? list.rows.slice(0, list.shown).map(sentenceRow) : emptyRow());
+  element('sentence-count').textContent = `${integer(list.rows.length)} of ${integer(places.length)} sentences`;
   element('sentence-more').hidden = list.rows.length <= list.shown;
   if (focused) document.querySelector(`th[data-key="${focused.dataset.key}"] button`).focus();
 }
@@ -164,29 +162,25 @@ function filterBy(change) {
 }
 
 function renderBuckets() {
-  const options = shownSet().buckets.map((bucket, i) => el('option', { value: String(i) }, `${bucket.label} ${data.unit}: ${integer(bucket.num_pairs)} of ${integer(shownSet().num_pairs)} sentences`));
+  const { buckets, num_pairs: total } = shownSet();
+  const options = buckets.map((bucket, i) => [i, `${bucket.label} ${data.unit}: ${integer(bucket.num_pairs)} of ${integer(total)} sentences`]);
   list.bucket = '';
-  element('filter-bucket').replaceChildren(el('option', { value: '' }, 'any length'), ...options);
+  refill(element('filter-bucket'), optionsOf([['', 'any length'], ...options], ''));
 }
 
 function sentenceContent() {
   const input = el('input', { id: 'filter-text', type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'words in any text',
     oninput: (event) => filterBy({ text: event.target.value }) });
-  const without = data.runs.map((run, i) => i).filter((run) => !isReadable(run));
+  const without = data.runs.filter((_, run) => !isReadable(run));
   return [
     el('form', { class: 'filters', id: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
-      el('p', { class: 'control' }, el('label', { for: 'filter-text' }, 'Contains'), input),
-      el('p', { class: 'control' }, el('label', { for: 'filter-bucket' }, 'Length'),
-        el('select', { id: 'filter-bucket', onchange: (event) => filterBy({ bucket: event.target.value }) })),
-      data.runs.length > 1
-        ? el('p', { class: 'control' }, el('label', {},
-            el('input', { id: 'filter-differing', type: 'checkbox', onchange: (event) => filterBy({ differing: event.target.checked }) }),
-            'only where runs differ'))
-        : '',
+      control(el('label', { for: 'filter-text' }, 'Contains'), input),
+      choice('filter-bucket', 'Length', [], (event) => filterBy({ bucket: event.target.value })),
+      data.runs.length > 1 ? checkbox('filter-differing', 'only where runs differ', (differing) => filterBy({ differing })) : '',
       el('p', { id: 'sentence-count', class: 'quiet', role: 'status' })),
-    without.map((run) => el('p', { class: 'note' }, 'No attention maps of ', words(data.runs[run].name), `: ${data.runs[run].no_map}.`)),
-    floorNote() ? el('p', { class: 'note' }, floorNote()) : '',
-    marksLegend('marks-legend'),
+    without.map((run) => note('No attention maps of ', words(run.name), `: ${run.no_map}.`)),
+    floorNote(),
+    marksLegend(),
     el('table', { class: 'sentences', role: 'table' },
       el('caption', { class: 'hidden' }, 'Sentences: buttons in the header sort'),
       el('thead', { role: 'rowgroup' }, el('tr', { id: 'sentence-head', role: 'row' })),

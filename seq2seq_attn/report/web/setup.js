@@ -21,23 +21,22 @@ function sideBySide(id, label, header, trees) {
 }
 
 function configurationContent() {
-  const runs = data.runs.map((run, i) => [i, run]).filter(([, run]) => hasConfig(run));
+  const runs = [...data.runs.keys()].filter((run) => hasConfig(data.runs[run]));
   if (!runs.length) return null;
-  const table = sideBySide('config-table', 'Configurations', runs.map(([i, run]) => runLabel(i, run.name)), runs.map(([, run]) => run.config));
+  const table = sideBySide('config-table', 'Configurations', runs.map(runLabel), runs.map((run) => data.runs[run].config));
+  if (runs.length < 2) return table;
   const count = table.querySelectorAll('tr.differs').length;
-  if (runs.length < 2) return [table];
-  const toggle = (event) => table.querySelector('table').classList.toggle('only-differences', event.target.checked);
-  table.querySelector('table').classList.toggle('only-differences', count > 0);
+  const fold = (isFolded) => table.querySelector('table').classList.toggle('only-differences', isFolded);
+  fold(count > 0);
   return [
-    el('p', { class: 'control' }, el('label', {}, el('input', { type: 'checkbox', id: 'only-differences', checked: count > 0, onchange: toggle }),
-      `only the ${count} settings that differ`)),
+    checkbox('only-differences', `only the ${count} settings that differ`, fold, count > 0),
     table,
   ];
 }
 
 function runsTable() {
   const facts = data.report.runs.map(({ name, training_environment: environment, ...rest }) => rest);
-  return sideBySide('run-table', 'Runs', data.runs.map((run, i) => runLabel(i, run.name)), facts);
+  return sideBySide('run-table', 'Runs', [...data.runs.keys()].map(runLabel), facts);
 }
 
 function signatureContent() {
@@ -50,8 +49,9 @@ function signatureContent() {
 }
 
 function environmentTable() {
-  const trained = data.report.runs.map((run, i) => [i, run]).filter(([, run]) => run.training_environment);
-  const header = ['This evaluation', ...trained.map(([i, run]) => [runLabel(i, run.name), ' training'])];
-  const trees = [data.report.environment, ...trained.map(([, run]) => run.training_environment)];
+  const { runs, environment } = data.report;
+  const trained = [...runs.keys()].filter((run) => runs[run].training_environment);
+  const header = ['This evaluation', ...trained.map((run) => [runLabel(run), ' training'])];
+  const trees = [environment, ...trained.map((run) => runs[run].training_environment)];
   return sideBySide('environment-table', 'Environment', header, trees);
 }

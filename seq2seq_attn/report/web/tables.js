@@ -12,6 +12,12 @@ function scrolling(label, table) {
   return box;
 }
 
+const numberCell = (...content) => el('td', { class: 'number' }, content);
+// The arm or run of a row: on a phone it stays in sight as its line style, like the first column.
+const whoCell = (label) => el('td', { class: 'who' }, label);
+const groupCell = (tag, rowspan, ...content) => el(tag, tag === 'th' ? { scope: 'rowgroup', rowspan } : { class: 'number', rowspan }, content);
+const starred = ({ label, is_thin: isThin }) => label + (isThin ? '*' : '');
+
 const tableOf = (label, header, rows, attributes = {}) =>
   scrolling(label, el('table', attributes,
     el('caption', { class: 'hidden' }, label),

@@ -5,7 +5,7 @@ function nameList(runs) {
   return runs.length > 1 ? 'every run' : 'this run';
 }
 
-const textLine = (kind, text, ...extra) => el('div', {}, el('dt', {}, kind), el('dd', {}, words(text), extra));
+const textLine = (kind, text) => el('div', {}, el('dt', {}, kind), el('dd', {}, words(text)));
 
 // Ranges of several runs as one list, in which each range names all runs that have it.
 function byRange(ofRuns, make) {
@@ -55,7 +55,7 @@ function sentenceTexts(row, extra, mapped = []) {
     textLine('source', marked(one.source, [...ofSource, ...unknownRanges(row)])),
     textLine('reference', marked(one.reference, missingRanges(one))),
     one.hypotheses.map((text, run) =>
-      el('div', { class: 'hypothesis' }, el('dt', {}, runLabel(run, data.runs[run].name)),
+      el('div', { class: 'hypothesis' }, el('dt', {}, runLabel(run)),
         el('dd', {}, words(marked(text, [...ofTarget(run), ...excessRanges(one, run)])), ' ', extra(run)))));
 }
 
@@ -67,8 +67,8 @@ const pointAtWords = (box, run) => (cell) => {
     .forEach((node) => node.classList.add('pointed'));
 };
 
-const marksLegend = (id) =>
-  el('p', { class: 'note', id },
+const marksLegend = () =>
+  note(
     el('ins', { class: 'excess' }, 'Underlined'), ' in a translation: words that the reference lacks, or has in another order. ',
     el('del', { class: 'missing' }, 'Struck out'), ` in the reference: words that ${data.runs.length > 1 ? 'every' : 'the'} translation lacks or has in another order`,
     data.runs.length > 1 ? ['; ', el('del', { class: 'missing some' }, 'dotted'), ': words that some translations lack or have in another order. '] : '. ',
