@@ -70,7 +70,8 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
         "runs": described,
         **kept_values(runs),
     }
-    write_text(path, fill_page(WEB, title, _STYLES, SCRIPTS, payload), is_named=True)
+    text = fill_page(WEB, title, _STYLES, SCRIPTS, payload, script_sources=" 'wasm-unsafe-eval'")
+    write_text(path, text, is_named=True)
 
 
 def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from typing import Any
 
 from seq2seq_attn.files import finite
 
+_TEMPLATE = Path(__file__).parent / "web" / "page.html"
+
 
 def fill_page(
     folder: Path,
@@ -23,8 +25,10 @@ def fill_page(
     styles: Sequence[str | Path],
     scripts: Sequence[str | Path],
     payload: Mapping[str, Any],
+    *,
+    script_sources: str = "",
 ) -> str:
-    """Return the HTML of a folder's `page.html`, filled with styles, scripts and values.
+    """Return the HTML of a page with styles, scripts and values.
 
     The content security policy of the page allows only these styles and scripts. The scripts share
     the scope of one function, so their names are not global.
@@ -33,18 +37,20 @@ def fill_page(
         styles: Names of style sheets in the folder, or paths.
         scripts: Names of scripts in the folder, or paths.
         payload: The values that the scripts show.
+        script_sources: What the content security policy allows scripts beside this, after a space.
     """
     style = _join_files(folder, styles)
     script = f"'use strict';\n(() => {{\n{_join_files(folder, scripts)}}})();\n"
     values = {
         "@STYLE_HASH@": _hash(style),
         "@SCRIPT_HASH@": _hash(script),
+        "@SCRIPT_SOURCES@": script_sources,
         "@TITLE@": html.escape(_replace_surrogates(title)),
         "@STYLE@": style,
         "@SCRIPT@": script,
         "@DATA@": embedded_json(payload),
     }
-    template = (folder / "page.html").read_text(encoding="utf-8")
+    template = _TEMPLATE.read_text(encoding="utf-8")
     return re.sub("@[A-Z_]+@", lambda mark: values[mark[0]], template)
 
 

@@ -39,18 +39,19 @@ function subject() {
     names.length > 4 ? `${names.length} ${isGrouped() ? 'arms' : 'runs'}` : enumeration(names)];
 }
 
+const skipLink = () => el('a', { class: 'skip', href: '#main' }, 'Skip to the content');
+
 function evaluationPage() {
   const { environment } = data.report;
   const when = environment.written_at ? `${environment.written_at.slice(0, 10)}, ` : '';
   const commit = environment.git ? `, commit ${environment.git.commit.slice(0, 12)}${environment.git.is_dirty ? ' with changes' : ''}` : '';
   placeSentences();
   const version = `seq2seq-attn ${environment.seq2seq_attn}`;
-  element('top').append(
+  const header = el('header', { id: 'top' },
     el('h1', {}, subject()),
     el('p', { class: 'quiet' }, `${integer(places.length)} sentence pairs of `, enumeration(data.sentences.sets.map(({ name }) => words(name))),
       `; ${when}${version}${commit}`),
-    el('p', { id: 'conclusion' }, words(data.report.conclusion)),
-  );
+    el('p', { id: 'conclusion' }, words(data.report.conclusion)));
   const sections = [
     ['example', 'A translation and its attention', exampleContent(), 'Example'],
     ['scores', 'Scores', el('div', { id: 'scores-content' })],
@@ -62,11 +63,11 @@ function evaluationPage() {
     ['method', 'How it was measured', signatureContent(), 'Method'],
     ['environment', 'Runs and environment', [runsTable(), environmentTable()], 'Environment'],
   ].filter(([, , content]) => content);
-  element('nav').append(
+  const nav = el('nav', { id: 'nav', 'aria-label': 'Sections' },
     el('ul', {}, sections.map(([id, title, , short]) => el('li', {}, el('a', { href: `#${id}` }, short || title)))),
-    setChoice(),
-  );
-  element('main').append(...sections.map(([id, title, content]) => section(id, title, content)));
+    setChoice());
+  document.body.prepend(skipLink(), header, nav);
+  refill(element('main'), sections.map(([id, title, content]) => section(id, title, content)));
   makeDialog();
   renderSet();
 }
@@ -76,8 +77,7 @@ const sourceTokens = ({ source, unknown }) => source.flatMap((token, i) => [i ? 
   el('span', { 'data-token': `source0-${i}`, ...(unknown.includes(i) ? UNKNOWN : {}) }, token)]);
 
 function mapsPage() {
-  element('top').append(el('h1', {}, words(data.title)));
-  element('nav').remove();
+  document.body.prepend(skipLink(), el('header', { id: 'top' }, el('h1', {}, words(data.title))));
   const views = [];
   const room = () => Math.min(window.innerWidth - 32, 1100) - (window.innerWidth < 640 ? 110 : 170);
   const article = ({ number, hypothesis, map }) => {
@@ -98,7 +98,7 @@ function mapsPage() {
     more.hidden = shown >= data.lines.length;
   };
   const more = el('button', { type: 'button', id: 'more', onclick: show }, 'Show more lines');
-  element('main').append(el('p', { class: 'note', id: 'map-note' }, data.map_note), floorNote(), more);
+  refill(element('main'), el('p', { class: 'note', id: 'map-note' }, data.map_note), floorNote(), more);
   show();
   onColorChange(() => views.forEach((view) => view.redraw()));
 }
