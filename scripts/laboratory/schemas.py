@@ -300,7 +300,7 @@ def systems(results: Results) -> Records:
             "arm": name,
             "output": config.model.output.name,
             "sources": list(config.data.sources),
-            "bleu": asdict(percentile_interval(arm_samples.mean, arm_samples.means_R)),
+            "bleu": asdict(arm_samples.interval),
         }
         if name != experiment.baseline:
             gain = arm_samples.mean - baseline.mean

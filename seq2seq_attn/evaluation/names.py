@@ -56,8 +56,9 @@ def find_arms(
     """Group runs into arms by configuration and training text.
 
     The arms are in the order of their first runs. Runs of a null comparison, whose arms train
-    alike, are told apart by the end of their configuration's name (`REPEATED`). A run with the configuration and the seed of an
-    earlier run begins another arm, because it adds nothing to the spread over seeds.
+    alike, are told apart by the end of their configuration's name (`REPEATED`). A run with the
+    configuration and the seed of an earlier run begins another arm, because it adds nothing to the
+    spread over seeds.
 
     Args:
         names: The name of each run.
@@ -121,10 +122,7 @@ def _arm_names(
     choices = [by_directory, by_setting, by_config]
     if any(map(_is_dated, names)):
         choices = [by_setting, by_config, by_directory]
-    for choice in choices:
-        if choice is not None:
-            return choice
-    return [names[runs[0]] for runs in members]
+    return next(filter(None, choices), [names[runs[0]] for runs in members])
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:

@@ -41,7 +41,6 @@ from seq2seq_attn.metrics.significance import (
     mean_difference,
     mean_retention,
     paired_randomization,
-    percentile_interval,
     pool,
 )
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
@@ -250,25 +249,22 @@ def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list
 
     The first arm has no tests.
     """
-    baseline = arms[0]
-    bootstraps = holm([mean_difference(baseline, arm, resampling) for arm in arms[1:]])
-    randomizations = {}
-    for index, arm in enumerate(arms[1:], 1):
-        if len(baseline.runs) == len(arm.runs) == 1:
-            test = paired_randomization(baseline.runs[0], arm.runs[0], resampling)
-            randomizations[index] = test
-    corrected = dict(zip(randomizations, holm(list(randomizations.values())), strict=True))
-    scores = []
-    for index, arm in enumerate(arms):
-        interval = percentile_interval(arm.mean, arm.means_R)
-        score = ArmScore(arm.values, interval, is_too_short=baseline.runs[0].is_too_short)
-        if index > 0:
-            score = replace(
-                score,
-                bootstrap=bootstraps[index - 1],
-                randomization=corrected.get(index),
-                retention=mean_retention(baseline, arm),
-            )
+    baseline, *others = arms
+    first = baseline.runs[0]
+    singles = [arm for arm in others if len(baseline.runs) == len(arm.runs) == 1]
+    trials = holm([paired_randomization(first, arm.runs[0], resampling) for arm in singles])
+    randomizations = dict(zip(singles, trials, strict=True))
+    bootstraps = holm([mean_difference(baseline, arm, resampling) for arm in others])
+    scores = [ArmScore(baseline.values, baseline.interval, is_too_short=first.is_too_short)]
+    for arm, bootstrap_test in zip(others, bootstraps, strict=True):
+        score = ArmScore(
+            arm.values,
+            arm.interval,
+            bootstrap_test,
+            randomizations.get(arm),
+            mean_retention(baseline, arm),
+            first.is_too_short,
+        )
         scores.append(score)
     return scores
 

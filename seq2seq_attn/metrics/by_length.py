@@ -61,8 +61,13 @@ class Bucket:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the range and the number of pairs as plain values, for JSON."""
-        bounds = {"lower": self.lower, "upper": self.upper}
-        return {"label": self.label, **bounds, "num_pairs": len(self), "is_thin": self.is_thin}
+        return {
+            "label": self.label,
+            "lower": self.lower,
+            "upper": self.upper,
+            "num_pairs": len(self),
+            "is_thin": self.is_thin,
+        }
 
 
 def parse_edges(text: str) -> tuple[int, ...] | int:

@@ -86,10 +86,9 @@ def student_p(t: float, freedom: float) -> float:
     return max(0.0, 1.0 - float(np.interp(angle, _ANGLES, _masses(freedom))))
 
 
-def student_quantile(freedom: float, mass: float = 0.95) -> float:
-    """Return the value that the absolute value of Student's t stays below with probability
-    `mass`."""
-    angle = float(np.interp(mass, _masses(freedom), _ANGLES))
+def student_quantile(freedom: float) -> float:
+    """Return the value that the absolute value of Student's t stays below in 95 % of all cases."""
+    angle = float(np.interp(0.95, _masses(freedom), _ANGLES))
     return math.sqrt(freedom) * math.tan(angle)
 
 

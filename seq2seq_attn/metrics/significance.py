@@ -27,7 +27,6 @@ from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
@@ -114,10 +113,13 @@ class BootstrapSamples:
     """
 
     runs: tuple[CorpusStatistics, ...]
-    values: tuple[float, ...]
-    """the corpus score of each run"""
     samples: tuple[FloatArray, ...]
     """for each run, its scores on the resamples, [R]"""
+
+    @cached_property
+    def values(self) -> list[float]:
+        """Return the corpus score of each run."""
+        return [run.score().score for run in self.runs]
 
     @property
     def mean(self) -> float:
@@ -129,6 +131,11 @@ class BootstrapSamples:
         """Return the mean score of the runs on each resample."""
         return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
 
+    @property
+    def interval(self) -> Interval:
+        """Return the mean of the runs' corpus scores with its interval."""
+        return percentile_interval(self.mean, self.means_R)
+
 
 def bootstrap(
     runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING
@@ -139,30 +146,27 @@ def bootstrap(
     """
     num_pairs = _common_length(runs)
     rng = np.random.default_rng(resampling.seed)
-    chunks: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
+    scores_by_run: list[list[FloatArray]] = [[] for _ in runs]
     for size in _chunks(num_pairs, resampling.num_resamples):
         drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
         cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
         counts = np.bincount(cells, minlength=size * num_pairs)
         counts_RN = counts.reshape(size, num_pairs).astype(np.float64)
-        for run, sums in zip(runs, chunks, strict=True):
+        for run, scores in zip(runs, scores_by_run, strict=True):
             # sacreBLEU scores resamples in float32, which is exact for counts up to 2^24.
-            sums.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
-    samples = []
-    for run, sums in zip(runs, chunks, strict=True):
-        samples_R = run.score_sums(np.concatenate(sums))
-        samples.append(BootstrapSamples((run,), (run.score().score,), (samples_R,)))
-    return samples
+            sums_RD = (counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32)
+            scores.append(run.score_sums(sums_RD))
+    arms = []
+    for run, scores in zip(runs, scores_by_run, strict=True):
+        arms.append(BootstrapSamples((run,), (np.concatenate(scores),)))
+    return arms
 
 
 def pool(arms: Sequence[BootstrapSamples]) -> BootstrapSamples:
     """Join the runs of several arms into one arm."""
-    pooled = BootstrapSamples((), (), ())
-    for arm in arms:
-        pooled = BootstrapSamples(
-            pooled.runs + arm.runs, pooled.values + arm.values, pooled.samples + arm.samples
-        )
-    return pooled
+    runs = [run for arm in arms for run in arm.runs]
+    samples = [samples_R for arm in arms for samples_R in arm.samples]
+    return BootstrapSamples(tuple(runs), tuple(samples))
 
 
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
@@ -222,15 +226,13 @@ def holm(tests: Sequence[TestT]) -> list[TestT]:
     sequentially rejective multiple test procedure", keeps the probability of any such finding below
     the level: with p_1 <= ... <= p_m, the corrected p_k is max_{j <= k} min(1, (m - j + 1) p_j).
     """
-    order = sorted(range(len(tests)), key=lambda index: tests[index].p_value or 0.0)
-    corrected = list(tests)
+    p_values = [test.p_value for test in tests if test.p_value is not None]
+    corrected: dict[float | None, float] = {}
     largest = 0.0
-    for rank, index in enumerate(order):
-        p_value = tests[index].p_value
-        if p_value is not None:
-            largest = max(largest, min(1.0, (len(tests) - rank) * p_value))
-            corrected[index] = replace(tests[index], p_corrected=largest)
-    return corrected
+    for rank, p_value in enumerate(sorted(p_values)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_value))
+        corrected.setdefault(p_value, largest)
+    return [replace(test, p_corrected=corrected.get(test.p_value)) for test in tests]
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
@@ -261,7 +263,6 @@ def paired_randomization(
     1 / (trials + 1) instead of 1 for a single sentence.
     """
     num_pairs = _common_length((baseline, system))
-    num_trials = resampling.num_trials
     difference = _rounded(system.score().score - baseline.score().score)
     p_value = None
     if num_pairs >= MIN_PAIRS:
@@ -271,7 +272,7 @@ def paired_randomization(
         "randomization",
         difference,
         p_value,
-        num_trials,
+        resampling.num_trials,
         resampling.seed,
         p_corrected=p_value,
     )
