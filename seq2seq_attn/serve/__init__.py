@@ -10,7 +10,6 @@ import multiprocessing
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing.process import BaseProcess
 
 import uvicorn
 
@@ -65,14 +64,8 @@ def serve_runs(
 
     arguments = [str(run.path) for run in page_runs]
     arguments += [f"--import={name}" for name in imports]
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
-    with (
-        logging_in_background(),
-        socket.create_server((host, port), family=family, backlog=BACKLOG) as listener,
-    ):
-        # Without this option, the body of an answer is delayed by 40 ms.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with logging_in_background(), listen(host, port) as listener:
         try:
             served = pool.submit(load_runs, first_runs, imports, machine).result()
             if not is_current():
@@ -81,8 +74,7 @@ def serve_runs(
             app = App(pool, served, Page(arguments, is_current), access)
             languages = ", ".join(f"{source} to {target}" for source, target in groups)
             log.info("%s: listening at %s, port %d", languages, host, listener.getsockname()[1])
-            [worker] = multiprocessing.active_children()
-            asyncio.run(run_server(app, listener, worker))
+            asyncio.run(run_server(app, listener))
         finally:
             for process in multiprocessing.active_children():
                 process.kill()  # a text that it is still translating would delay the end
@@ -91,10 +83,21 @@ def serve_runs(
         raise UserError("the process that translates has died, perhaps for lack of memory")
 
 
-async def run_server(app: App, listener: socket.socket, worker: BaseProcess) -> None:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address of this machine. Raises OSError: the address is in
+    use."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    # Without this option, the body of an answer is delayed by 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+async def run_server(app: App, listener: socket.socket) -> None:
     """Answer requests until a signal arrives or the process that translates dies."""
     server = make_server(app)
     loop = asyncio.get_running_loop()
+    [worker] = multiprocessing.active_children()
 
     def end() -> None:
         loop.remove_reader(worker.sentinel)

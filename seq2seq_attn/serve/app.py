@@ -99,10 +99,11 @@ class App:
             max_body_size=4_096 + 12 * access.max_characters,  # a character has at most 12 bytes
         )
         self._app.router.redirect_slashes = False
+        self._paths = {route.path for route in [*self._routes, *self._glossaries.routes]}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request and log a line about it. The line names the route rather than the path
-        and the query, because they may contain text of the client."""
+        """Answer a request and log a line about it. The line has neither the query nor an unknown
+        path, because they may contain text of the client."""
         began_at = time.perf_counter()
         status = 500
 
@@ -123,7 +124,7 @@ class App:
         except (Exception, asyncio.CancelledError) as error:  # whose message may contain text
             log.error("%s in the next request", type(error).__name__)
         seconds = time.perf_counter() - began_at
-        path = scope["route"].path if "route" in scope else "other"
+        path = scope["path"] if scope["path"] in self._paths else "other"
         client = (scope["client"] or ["-"])[0]
         message = "%s %s %s %d, %.0f ms"
         log.info(message, client, scope["method"][:7], path, status, 1_000 * seconds)
@@ -211,7 +212,8 @@ class App:
     async def metrics(self, request: Request) -> Response:
         """Return counts in the text format of Prometheus."""
         check_key(request, self._access)
-        values = {**self.batcher.counts, "seq2seq_lines_waiting": len(self.batcher.waiting)}
+        values = dict(self.batcher.counts)
+        values["seq2seq_lines_waiting"] = len(self.batcher.waiting)
         lines = []
         for metric, (kind, description) in _METRICS.items():
             lines += [f"# HELP {metric} {description}\n", f"# TYPE {metric} {kind}\n"]

@@ -159,7 +159,7 @@ def check_key(request: Request, access: Access, in_body: object = None) -> None:
     # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
     sent = str(in_body or request.query_params.get("api_key", ""))
     sent_keys = [sent.encode(), credentials.encode(), credentials.encode("latin-1")]
-    with suppress(ValueError):  # of credentials that are not `Basic`
+    with suppress(ValueError):  # The credentials may be in another scheme than `Basic`.
         sent_keys.append(base64.b64decode(credentials).partition(b":")[2])
     key = access.key.encode()
     if key and not any(hmac.compare_digest(sent_key, key) for sent_key in sent_keys):
