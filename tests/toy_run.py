@@ -3,6 +3,7 @@ translate with."""
 
 import itertools
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import torch
@@ -63,7 +64,7 @@ def toy_corpus(config, facts=None):
         target_tokenizer=target_tokenizer,
         source_vocab=build_vocab(Counter(source_tokens)),
         target_vocab=build_vocab(Counter(target_tokens)),
-        words=None,
+        directory=Path("no corpus"),
         text_hashes=lambda sides: {"content": "toy", "train": "toy"},
         line_facts=lambda sides: facts or LineFacts(),
     )

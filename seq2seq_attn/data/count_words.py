@@ -29,9 +29,8 @@ _MAX_SHARE = 0.05
 """Words in a larger share of the sentences, such as `and`, are the last choice."""
 _TOO_FREQUENT = 0.3
 """Words in a larger share of the sentences occur together by chance."""
-_NUM_NUMBERS = 4
-_NUM_SAME = 4
-_NUM_OTHERS = 4
+_NUM_STAND_INS = 4
+"""maximum number of stand-ins for numbers, of words that stay the same, and of other words"""
 _FREQUENT = 5
 """A number that occurs less often counts as unknown, because models learn rare numbers badly."""
 _EVIDENCE = 20
@@ -60,7 +59,7 @@ def count_words(
             known.add(word)
     numbers = []
     same = []
-    others = []
+    different = []
     for pair in find_pairs(sources, targets):
         # spaCy knows the words for numbers in some languages only.
         if any(map(like_number, languages, pair)):
@@ -68,10 +67,13 @@ def count_words(
         elif pair.source == pair.target:
             same.append(pair)
         else:
-            others.append(pair)
-    stand_ins = [*same[:_NUM_SAME], *others[:_NUM_OTHERS]]
-    copied = find_copied(counts, set(chain.from_iterable(targets)))
-    return KnownWords(frozenset(known), numbers[:_NUM_NUMBERS], stand_ins, copied)
+            different.append(pair)
+    return KnownWords(
+        frozenset(known),
+        numbers[:_NUM_STAND_INS],
+        [*same[:_NUM_STAND_INS], *different[:_NUM_STAND_INS]],
+        find_copied(counts, set(chain.from_iterable(targets))),
+    )
 
 
 def _read(path: Path, lowercase: bool) -> Iterator[list[str]]:
@@ -87,26 +89,28 @@ def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
     both: Counter[tuple[str, str]] = Counter()
     for source, target in zip(sources, targets, strict=True):
         both.update(product(source & source_counts.keys(), target & target_counts.keys()))
-    ranked = []
+    ranks: dict[StandIn, tuple[bool, int]] = {}
     for (source_word, target_word), count in both.items():
         total = source_counts[source_word] + target_counts[target_word]
         if count >= _LEAST_PAIRS and 2 * count >= _LEAST_DICE * total:
-            pair = StandIn(source_word, target_word)
             is_last_choice = count > _MAX_SHARE * len(sources)
-            ranked.append((source_word != target_word, is_last_choice, -count, pair))
-    # The words of a phrase, such as New York, form pairs with each other: each word is taken once.
-    by_source: dict[str, tuple[bool, int, StandIn]] = {}
-    by_target: set[str] = set()
-    for _, is_last_choice, rank, pair in sorted(ranked):
+            ranks[StandIn(source_word, target_word)] = (is_last_choice, -count)
+    # The words of a phrase, such as New York, form pairs with each other: each word is taken once,
+    # with the same word if possible.
+    pairs = sorted(ranks, key=lambda pair: (pair.source != pair.target, ranks[pair], pair))
+    by_source: dict[str, StandIn] = {}
+    by_target: dict[str, StandIn] = {}
+    for pair in pairs:
         if pair.source not in by_source and pair.target not in by_target:
-            by_source[pair.source] = is_last_choice, rank, pair
-            by_target.add(pair.target)
-    return [pair for *_, pair in sorted(by_source.values())]
+            by_source[pair.source] = pair
+            by_target[pair.target] = pair
+    return sorted(by_source.values(), key=lambda pair: (ranks[pair], pair))
 
 
 def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
-    """Return the numbers of sentences that have a word, for frequent words and for words that both
-    sides have, but not for those in too many sentences."""
+    """Return the number of sentences that each candidate for a pair occurs in. Candidates are the
+    most frequent words, and the most frequent words that occur on the other side too. Words in too
+    many sentences are left out."""
     counts = Counter(chain.from_iterable(sentences))
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
     shared = set(chain.from_iterable(others))

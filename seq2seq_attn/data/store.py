@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.line_facts import NUM_LINES, LineFacts, find_line_facts
-from seq2seq_attn.files import check_files, read_json, read_regular, sha256_of_values
-from seq2seq_attn.text.known_words import WORDS, KnownWords
+from seq2seq_attn.files import check_files, read_json, sha256_of_values
+from seq2seq_attn.text.known_words import WORDS
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -302,12 +302,6 @@ class PreparedCorpus:
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
         return load_tokenizer(self.directory, "target")
-
-    @cached_property
-    def words(self) -> KnownWords | None:
-        """The words of the training text; None if the source is not one text."""
-        path = self.directory / WORDS
-        return KnownWords.load(path, read_regular) if path.exists() else None
 
     @cached_property
     def source_vocab(self) -> Vocab:

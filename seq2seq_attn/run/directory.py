@@ -25,6 +25,7 @@ from seq2seq_attn.files import (
     remove_listed,
     write_listed,
     write_listed_json,
+    write_text,
 )
 from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
 from seq2seq_attn.run import names
@@ -161,8 +162,9 @@ class Run:
         prepared.target_tokenizer.save(self.path, target)
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
-        if sides == SIDES and prepared.words is not None:
-            prepared.words.save(self.path / WORDS)
+        words_path = prepared.directory / WORDS
+        if sides == SIDES and words_path.exists():
+            write_text(self.path / WORDS, words_path.read_text(encoding="utf-8"))
         paths = [path for pattern in names.TEXT_FILES for path in self.path.glob(pattern)]
         list_files(self.path, paths)
         lines = prepared.line_facts(sides).model_dump()

@@ -1,7 +1,7 @@
 """The words of a run's training text, and the stand-ins that take the place of unknown words.
 
-A word is what stands between spaces, apostrophes, and punctuation marks at its edges. In scripts
-without spaces, each character is a word.
+Words are separated by spaces and apostrophes, and punctuation marks at their edges do not belong to
+them. In scripts without spaces, each character is a word.
 
 A stand-in is a source word that the training text always translates by the same target word, such
 as `Luise`, `drei` (three) or `Mann` (man). The model translates a line with stand-ins in place of
@@ -10,11 +10,12 @@ unknown words; then their translations give way to the unknown words (`translate
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
@@ -41,17 +42,17 @@ class StandIn(NamedTuple):
 
 
 class KnownWords(NamedTuple):
-    """What a run knows of the words of its source."""
+    """The words of a run's training text, and the stand-ins that were found in it."""
 
     known: frozenset[str]
-    """the words of the training text; a number counts if it occurs several times"""
+    """the words of the source side; a number is known only if it occurs several times"""
     numbers: Sequence[StandIn]
-    """stand-ins for numbers alone"""
+    """stand-ins that only take the place of numbers"""
     others: Sequence[StandIn]
-    """stand-ins for any word"""
+    """stand-ins that take the place of any word"""
     copied: Sequence[str]
-    """the kinds of words that the training text leaves as they are; not in dates or
-    transliteration, for example"""
+    """the kinds of words that the training text leaves as they are. A text of dates, for example,
+    rewrites numbers"""
 
     def as_json(self) -> dict[str, Any]:
         """Return the words as JSON values, sorted."""
@@ -65,27 +66,23 @@ class KnownWords(NamedTuple):
     def load(cls, path: Path, read: Callable[[Path], bytes]) -> KnownWords:
         """Load a file that `save` wrote. Raises UserError: the file is damaged."""
         try:
-            values: Mapping[str, Any] = json.loads(read(path))
-            numbers = [StandIn(*map(str, pair)) for pair in values["numbers"]]
-            others = [StandIn(*map(str, pair)) for pair in values["others"]]
-            return cls(frozenset(values["known"]), numbers, others, values["copied"])
-        except UserError:
-            raise
-        except Exception:  # a damaged file may hold any values
+            return _ADAPTER.validate_json(read(path))
+        except ValidationError:
             raise UserError(f"{path}: not a file of words; copy the run again") from None
 
     def is_copied(self, word: str) -> bool:
-        """Return whether texts of this kind leave a word as it is: a number, a code, or a name.
+        """Return whether the training text leaves words like this word as they are: numbers, codes
+        or names.
 
-        What begins or ends with a known word is a compound or an inflected word, not a name.
+        A word with a first capital is a compound or an inflected word, not a name, if it begins or
+        ends with a known word.
         """
         kind = kind_of(word)
-        if kind != "name":
-            return kind in self.copied
-        parts = []
-        for size in range(max(_LEAST_PART, len(word) // 2), len(word)):
-            parts += [word[:size], word[-size:]]
-        return kind in self.copied and not any(map(self.find_case, parts))
+        if kind == "name":
+            for size in range(max(_LEAST_PART, len(word) // 2), len(word)):
+                if self.find_case(word[:size]) or self.find_case(word[-size:]):
+                    return False
+        return kind in self.copied
 
     def find_case(self, word: str) -> str | None:
         """Return the word as the training text writes it: as it is, in lower case, or with a first
@@ -94,6 +91,10 @@ class KnownWords(NamedTuple):
             if spelling in self.known:
                 return spelling
         return None
+
+
+_ADAPTER = TypeAdapter(KnownWords)
+"""checks the values of a file"""
 
 
 def words_in(line: str) -> list[str]:
@@ -107,8 +108,8 @@ def replace_words(line: str, find: Callable[[str], str | None]) -> str:
 
 
 def kind_of(word: str) -> str:
-    """Return the kind of a word: `number`, `code` (also an address), `name` (with a first capital),
-    or `word`."""
+    """Return the kind of a word: `number`, `code` (for example an address), `name` (any other word
+    with a first capital), or `word`."""
     if _NUMBER.fullmatch(word):
         return "number"
     if _CODE.search(word):
