@@ -4,8 +4,9 @@ Stand-ins are pairs of a source word and a target word that occur in the same se
 
     Dice(s, t) = 2 n(s, t) / (n(s) + n(t))
 
-n counts sentence pairs at the start of the text. Memory does not grow with the text, because rare
-words are dropped where there are too many words.
+n is the number of sentence pairs, of those at the start of the text, in which the words occur.
+Memory does not grow with the text, because the rarest words are dropped whenever there are too many
+words.
 """
 
 from collections import Counter
@@ -23,8 +24,11 @@ MAX_WORDS = 200_000
 NUM_PAIRS = 20_000
 """number of sentence pairs that stand-ins are looked for in"""
 _NUM_CANDIDATES = 1_000
+"""number of frequent words that are candidates for a pair"""
 _LEAST_DICE = 0.85
+"""minimum Dice coefficient of a pair"""
 _LEAST_PAIRS = 3
+"""minimum number of sentence pairs in which a pair occurs"""
 _MAX_SHARE = 0.05
 """Words in a larger share of the sentences, such as `and`, are the last choice."""
 _TOO_FREQUENT = 0.3
@@ -42,8 +46,13 @@ Sentences = Sequence[set[str]]
 def count_words(
     files: Sequence[Path], languages: Sequence[str], *, lowercase: bool = False
 ) -> KnownWords:
-    """Return the known words and the stand-ins of a file of source lines and a file of target
-    lines, in two languages."""
+    """Return the known words and the stand-ins of a text.
+
+    Args:
+        files: the file of source lines and the file of target lines.
+        languages: the languages of both files.
+        lowercase: whether the tokenizer reads words in lower case.
+    """
     counts: Counter[str] = Counter()
     sources: list[set[str]] = []
     for words in _read(files[0], lowercase):
@@ -82,8 +91,8 @@ def _read(path: Path, lowercase: bool) -> Iterator[list[str]]:
 
 
 def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
-    """Return the pairs of words that translate each other, the most frequent first. `sources` and
-    `targets` hold the words of each sentence pair."""
+    """Return the pairs of words that translate each other, the most frequent pairs first. `sources`
+    and `targets` hold the words of each sentence pair."""
     source_counts = _count(sources, targets)
     target_counts = _count(targets, sources)
     both: Counter[tuple[str, str]] = Counter()
@@ -121,8 +130,8 @@ def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
 
 
 def find_copied(counts: Counter[str], target_words: set[str]) -> list[str]:
-    """Return the kinds of words that the text leaves as they are: those of which the target has a
-    word, or of which the source has too few words to tell."""
+    """Return the kinds of words that the text leaves as they are. These are the kinds of which a
+    source word occurs in the target too, or of which the source has too few words to tell."""
     copied = []
     for kind in KINDS:
         words = [word for word in counts if kind_of(word) == kind]

@@ -23,7 +23,8 @@ _Ratio = Annotated[float, Field(ge=0.0, le=1e6)]
 
 
 class LineFacts(BaseModel, frozen=True):
-    """What a run keeps about the lines of its training text. By default, nothing is known."""
+    """Facts about the lines of a run's training text. The defaults give no warning and split no
+    line."""
 
     one_sentence: bool = False
     """whether a source line is one sentence of plain text"""
@@ -34,15 +35,16 @@ class LineFacts(BaseModel, frozen=True):
     with the square root (Gale and Church 1993)"""
 
     def warnings(self, source: Sequence[str], target: Sequence[str]) -> tuple[str, ...]:
-        """Return a warning if a translation is too short; else nothing. Sides are tokens."""
+        """Return a warning if the target tokens are too short a translation of the source
+        tokens."""
         size = text_size(source)
         is_short = text_size(target) < self.ratio * size - self.shortness * math.sqrt(size)
         return (_WARNING,) if is_short else ()
 
 
 def text_size(tokens: Sequence[str]) -> int:
-    """Return the number of bytes of tokens, each with one more byte. Bytes tell more than tokens,
-    because rare words have many subwords."""
+    """Return the number of bytes of the tokens, plus one byte per token. The number of tokens would
+    be a worse measure, because rare words have many subwords."""
     return len("\n".join([*tokens, ""]).encode())
 
 
@@ -52,13 +54,13 @@ def find_line_facts(
     """Return the facts about a training text.
 
     Args:
-        lines: some source lines; none if they are not plain text.
+        lines: a sample of the source lines, which is empty if they are not plain text.
         source_sizes: size of each source.
         target_sizes: size of each target.
     """
     if not source_sizes.all():
         return LineFacts()  # a language model has no source
-    # A line written twice is two sentences, unless it has several or is a word or a title.
+    # A single sentence, written twice, is two sentences. A title, written twice, is still one.
     counts = [len(split_sentences(f"{line} {line}")) for line in lines]
     ratio = target_sizes.sum() / source_sizes.sum()
     shortness = np.quantile((ratio * source_sizes - target_sizes) / np.sqrt(source_sizes), _SHORT)

@@ -24,7 +24,7 @@ _END = re.compile(
 is the question mark of Greek"""
 _MARK = re.compile(rf"[;{SENTENCE_ENDS}]")
 _CONTINUATION = re.compile("[,;:]|(?<=[」』])(?:と|って)")
-"""what begins no sentence; after a quotation, Japanese goes on with a particle"""
+"""text that begins no sentence. After a quotation, a Japanese sentence goes on with a particle"""
 _OPENERS = "\"'“„«»‹([¿¡「『"
 _MAX_WORD = 24
 """number of characters before a full stop that decide whether it ends the sentence"""
@@ -45,7 +45,7 @@ _ABBREVIATION = re.compile(
 
 def split_sentences(line: str) -> list[str]:
     """Return the sentences of a line, each with the white space after it. Control characters become
-    spaces. A sentence has more than marks and digits, as a list has before its items."""
+    spaces. Marks and digits alone, such as the number of a list item, are no sentence."""
     text = one_line(line)
     last = len(text)
     while last and not text[last - 1].isalnum():
@@ -64,8 +64,8 @@ def split_sentences(line: str) -> list[str]:
 
 
 def _goes_on(text: str, end: re.Match[str], *, is_cased: bool) -> bool:
-    """Return whether the sentence goes on after what may be its end. `is_cased` says whether the
-    text has capital letters, so that a lower-case letter begins no sentence."""
+    """Return whether the sentence goes on after `end`, which may be its end. If the text has capital
+    letters (`is_cased`), a lower-case letter begins no sentence."""
     stop = end.end()
     following = text[stop : stop + _MAX_WORD].lstrip(_OPENERS)
     if _CONTINUATION.match(text, stop) or (is_cased and following[:1].islower()):

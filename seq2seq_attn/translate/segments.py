@@ -76,7 +76,7 @@ def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
 def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]:
     """Yield consecutive lines in chunks, whose segments are sorted and batched together.
 
-    A chunk is the smaller, the more results (`num_results`) each line has.
+    The more results (`num_results`) each line has, the smaller the chunks are.
     """
     max_lines = CHUNK_LINES // num_results
     max_characters = CHUNK_CHARACTERS // num_results
@@ -96,10 +96,10 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 def split_lines(
     translator: Translator, lines: Sequence[str], *, into_sentences: bool
 ) -> list[list[Segment]]:
-    """Return the segments of each line: its sentences, if `into_sentences`, and pieces of what is
-    too long. A blank line has none.
+    """Return the segments of each line: the line, or its sentences with `into_sentences`. A line or
+    sentence that is too long is cut into pieces. A blank line has no segments.
 
-    If target tokens are source positions, nothing is too long, because the positions count from the
+    If target tokens are source positions, no line is cut, because the positions count from the
     start of the line.
     """
     source = translator.source_tokenizer
@@ -186,7 +186,7 @@ def join_n_best(segments: Sequence[Sequence[Translation]], source: Source) -> li
     """Join the n-best translations of a line's segments into the n-best translations of the line.
 
     The i-th translation of the line joins the i-th translation of each segment. A segment with
-    fewer translations contributes its last.
+    fewer translations contributes its last translation.
     """
     joined = []
     for rank in range(max(map(len, segments))):

@@ -227,7 +227,7 @@ class Translator:
             lines,
             translate,
             keep_attention=plan.keep_attention,
-            terms=set(chain.from_iterable(terms)),
+            terms=chain.from_iterable(terms),
         )
 
     def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:

@@ -14,7 +14,7 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -66,15 +66,18 @@ class UnknownWords(NamedTuple):
     """the vocabulary of the source"""
     target: Tokenizer
 
-    def read(self, line: str, terms: Container[str] = ()) -> Line:
-        """Find the unknown words of a line. The words in `terms` count as known."""
+    def read(self, line: str, is_unknown: dict[str, bool]) -> Line:
+        """Find the unknown words of a line. `is_unknown` holds the words that were looked up
+        before."""
         text = normalize(line)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
         passed = []
         spelled: dict[str, str] = {}
         for word in words:
-            if word in terms or not self._is_unknown(word):
+            if word not in is_unknown:
+                is_unknown[word] = self._is_unknown(word)
+            if not is_unknown[word]:
                 continue
             unknown.append(word)
             known = self.words.find_case(word)
@@ -134,10 +137,12 @@ class UnknownWords(NamedTuple):
         translate: TranslateTexts,
         *,
         keep_attention: bool,
-        terms: Container[str] = (),
+        terms: Iterable[str] = (),
     ) -> list[list[Translation]]:
         """Return the translations of each line, best first. The words in `terms` count as known."""
-        read_lines = [self.read(line, terms) for line in lines]
+        # The words live as long as the call, because a server keeps no words of its clients.
+        is_unknown = dict.fromkeys(terms, False)
+        read_lines = [self.read(line, is_unknown) for line in lines]
         plain: list[str] = []
         changed: list[str] = []
         for line in read_lines:

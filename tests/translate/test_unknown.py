@@ -130,12 +130,12 @@ def test_attention_is_kept_only_if_it_is_asked_for():
 def test_characters_of_names_are_translated(line):
     vocab = build_vocab(Counter(CharacterTokenizer().tokenize("EinSportler nadkosetDRa")))
     unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer())
-    assert [version.text for version in unknown.read(line).versions] == [line]
+    assert [version.text for version in unknown.read(line, {}).versions] == [line]
 
 
 def test_stand_ins_that_the_line_has_are_not_taken():
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
-    texts = [version.text for version in unknown.read("Paul sieht Kowalski drei 4711").versions]
+    texts = [version.text for version in unknown.read("Paul sieht Kowalski drei 4711", {}).versions]
     assert texts == ["Paul sieht Mann drei vier"]
 
 
