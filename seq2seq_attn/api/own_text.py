@@ -1,7 +1,6 @@
 """Choose settings for a parallel text of the user by its size, languages and characters."""
 
 import logging
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -12,8 +11,9 @@ from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
 
-SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"), (sys.maxsize, "own-large"))
-"""Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs."""
+SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
+"""Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs.
+`own-large` is for all others."""
 NUM_PAIRS = 10_000
 """Characters are counted in at most this number of pairs, from the start of the text."""
 NUM_LINES = 1_000
@@ -37,8 +37,10 @@ log = logging.getLogger(__name__)
 
 def choose_config(text: Text, limit: int | None) -> str:
     """Return the name of the packaged configuration for the number of pairs, at most `limit`."""
-    num_pairs = min(sum(1 for _ in text.pairs()), limit or sys.maxsize - 1)
-    name = next(name for size, name in SIZES if num_pairs < size)
+    num_pairs = sum(1 for _ in text.pairs())
+    if limit:
+        num_pairs = min(num_pairs, limit)
+    name = next((name for size, name in SIZES if num_pairs < size), "own-large")
     log.info("settings: %s, for %s pairs; change them with -c and --set", name, f"{num_pairs:,}")
     return name
 

@@ -84,12 +84,7 @@ def find_layers(
             layers.config_names[:0] = [str(from_run / RUN_CONFIG), "finetune"]
     loaded = layers.load()
     data = loaded.data if resumed is None else Run(resumed).config.data
-    source = _lower_code(text.get("source_language"))
-    target = _lower_code(text.get("target_language"))
-    if source and data.source_languages:
-        raise UsageError(
-            f"--source-language {source}: data.source_languages has the sources; leave this out"
-        )
+    source, target = _find_languages(text, data)
     specs = _find_specs(text)
     if not specs:
         languages = {"data.source_language": source, "data.target_language": target}
@@ -107,6 +102,17 @@ def _list_names(config: ConfigNames) -> list[str]:
         return []
     names = [config] if isinstance(config, str | Path) else config
     return [str(name) for name in names]
+
+
+def _find_languages(text: OwnText, data: DataConfig) -> tuple[str | None, str | None]:
+    """Return the languages that the options name. Raises UsageError if `source_language`
+    contradicts the configuration."""
+    source = _lower_code(text.get("source_language"))
+    if source and data.source_languages:
+        raise UsageError(
+            f"--source-language {source}: data.source_languages has the sources; leave this out"
+        )
+    return source, _lower_code(text.get("target_language"))
 
 
 def _lower_code(code: str | None) -> str | None:

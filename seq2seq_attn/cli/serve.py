@@ -7,6 +7,24 @@ from typing import Annotated
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UserError
 
+AllowHost = Annotated[
+    list[str] | None,
+    shared.option(
+        "NAME",
+        "Name of this machine that clients use, besides localhost; may be repeated.",
+        default="addresses only",
+    ),
+]
+AllowOrigin = Annotated[
+    list[str] | None,
+    shared.option(
+        "ORIGIN",
+        "Origin of pages that may use the server, such as https://example.org; *: every one. "
+        "May be repeated.",
+        default="none",
+    ),
+]
+
 
 @shared.command()
 def serve(
@@ -23,23 +41,8 @@ def serve(
     max_characters: Annotated[
         int, shared.option("N", "Characters per request.", default="10,000", min=1)
     ] = 10_000,
-    allow_host: Annotated[
-        list[str] | None,
-        shared.option(
-            "NAME",
-            "Name of this machine that clients use, besides localhost; may be repeated.",
-            default="addresses only",
-        ),
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None,
-        shared.option(
-            "ORIGIN",
-            "Origin of pages that may use the server, such as https://example.org; *: every one. "
-            "May be repeated.",
-            default="none",
-        ),
-    ] = None,
+    allow_host: AllowHost = None,
+    allow_origin: AllowOrigin = None,
     imports: list[str] | None = None,
     device: shared.Device = "auto",
     precision: shared.TranslationPrecision = "auto",

@@ -165,10 +165,11 @@ def csv_text(sets: Sequence[SetScores]) -> str:
             kinds.append(("arm", [arm.name for arm in scores.arms]))
         for row in (scores.whole, *scores.buckets):
             bounds = row.bucket.to_dict()
+            label = bounds.pop("label")
             cells = {
                 "test_set": _without_formula(scores.name),
                 "num_concatenated": scores.num_concatenated,
-                "length": bounds.pop("label"),
+                "length": label,
                 **bounds,
             }
             if row is scores.whole:

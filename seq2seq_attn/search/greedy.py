@@ -40,19 +40,14 @@ def search_rows(
     *,
     keeps_scores: bool = False,
 ) -> list[list[Hypothesis]]:
-    """Extend one hypothesis per sentence by the tokens that `choose` returns.
-
-    Finished sentences leave the batch.
+    """Extend one hypothesis per sentence by the tokens that `choose` returns. Finished
+    sentences leave the batch.
 
     Args:
         keeps_scores: whether `choose` returns scores of `ranked` unchanged. Then the search need
             not compute the log-probabilities of all tokens.
     """
-    device = source.batch.ids_BS.device
-    sentences_R = torch.arange(len(source.max_lengths_B), device=device)
-    limits_R1 = torch.tensor(list(source.max_lengths_B), device=device).unsqueeze(1)
-    tokens_RT = torch.full_like(limits_R1, BOS)
-    totals_R1 = torch.zeros(limits_R1.shape, device=device)
+    sentences_R, limits_R1, tokens_RT, totals_R1 = _start_rows(source)
     log_probs_R1 = totals_R1
     steps_model = RankedSteps(model, source, options)
     state = steps_model.start(1)
@@ -86,3 +81,13 @@ def search_rows(
             rows = (sentences_R, limits_R1, tokens_RT, totals_R1, log_probs_R1)
             sentences_R, limits_R1, tokens_RT, totals_R1, log_probs_R1 = select_rows(rows, index_R)
     return finish(steps, source.batch.lengths_B.tolist(), n_best=1)
+
+
+def _start_rows(source: SearchSource) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the sentence, the maximum length, the first token and the score of each row."""
+    device = source.batch.ids_BS.device
+    sentences_R = torch.arange(len(source.max_lengths_B), device=device)
+    limits_R1 = torch.tensor(list(source.max_lengths_B), device=device).unsqueeze(1)
+    tokens_R1 = torch.full_like(limits_R1, BOS)
+    totals_R1 = torch.zeros(limits_R1.shape, device=device)
+    return sentences_R, limits_R1, tokens_R1, totals_R1

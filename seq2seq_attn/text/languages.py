@@ -26,7 +26,8 @@ tg:tgk th:tha ti:tir tk:tuk tl:tgl tn:tsn to:ton tr:tur ts:tso tt:tat ty:tah ug:
 uz:uzb:uzn ve:ven vi:vie vo:vol wa:wln wo:wol xh:xho yi:yid:ydd yo:yor za:zha zh:zho:chi:cmn zu:zul
 """
 _TWO_LETTERS: dict[str, str] = {}
-for _two, *_three in map(re.compile(":").split, _CODES.split()):
+for _entry in _CODES.split():
+    _two, *_three = _entry.split(":")
     _TWO_LETTERS |= dict.fromkeys(_three, _two)
 # Codes of languages that have no code of two letters, as public corpora use them (FLORES-200,
 # LAFAND).
@@ -57,7 +58,8 @@ uk:ukrainian ur:urdu uz:uzbek vi:vietnamese war:waray wo:wolof xh:xhosa yi:yiddi
 yue:cantonese zh:chinese zh:mandarin zu:zulu
 """
 _NAMES: dict[str, str] = {}
-for _code, _name in map(re.compile(":").split, _ENGLISH_NAMES.split()):
+for _entry in _ENGLISH_NAMES.split():
+    _code, _name = _entry.split(":")
     _NAMES[_name] = _code
 _THREE_LETTERS = "|".join([*_TWO_LETTERS, *_OTHERS.split()])
 CODE = re.compile(
@@ -79,7 +81,10 @@ def short_code(language: str) -> str:
 def english_name(language: str) -> str:
     """Return the English name of a language in lower case, or its code if the name is unknown."""
     code = short_code(language)
-    return next((name for name, named in _NAMES.items() if named == code), code)
+    for name, named_code in _NAMES.items():
+        if named_code == code:
+            return name
+    return code
 
 
 def separates_words(language: str) -> bool:

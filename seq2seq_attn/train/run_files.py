@@ -39,8 +39,8 @@ def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Upd
     check_same_data(run, config, prepared)
     state = restore_training(read_tensors(run.state_path), updater)
     reason = state.stop_reason(config.train)
-    if state.end_reason and reason:
-        if not run.is_finished():
+    if state.end_reason and reason:  # no limit was raised since
+        if not run.is_finished():  # the process was killed after it had saved the state
             mark_finished(run, state, updater)
         log.info("%s: finished (%s); to continue, raise that limit with --set", run.path, reason)
         return state

@@ -131,14 +131,13 @@ def _quote_attachment(tokens: Sequence[str], i: int, open_quotes: list[str]) -> 
     if open_quotes and token in _QUOTES[open_quotes[-1]]:
         open_quotes.pop()
         return _LEFT
-    if token == "'" and token not in tokens[i + 1 :]:  # an apostrophe, as no mark closes it
-        return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdecimal() else _LEFT
-    if (
-        token == "'"
-        and i
-        and tokens[i - 1][-1:].lower() in ("s", "z", "x")
-        and tokens[i + 1 :].count(token) % 2 == 0
-    ):
+    following = tokens[i + 1 :]
+    if token == "'" and token not in following:  # an apostrophe, as no mark closes it
+        if following and following[0][:1].isdecimal():  # '90s
+            return _RIGHT
+        return _LEFT
+    ends_in_s = i > 0 and tokens[i - 1][-1:].lower() in ("s", "z", "x")
+    if token == "'" and ends_in_s and following.count(token) % 2 == 0:
         return _LEFT  # possessive of a plural: the marks behind it form pairs without it
     open_quotes.append(token)
     return _RIGHT

@@ -6,7 +6,7 @@ target side always has a `Tokenizer`. The libraries SentencePiece and spaCy are 
 are first used.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
@@ -55,12 +55,8 @@ def build_tokenizers(
         source_lines = _without_column(source_lines, layout, column)
     settings = data.tokenizer
     target_name = settings.target or settings.name
-    is_dotless = any(map(has_dotless_i, [*layout.texts, data.target_language]))
-    if settings.lowercase and is_dotless and {settings.name, target_name} != {"spacy"}:
-        raise UsageError(
-            "data.tokenizer.lowercase=true: tokenizers but spacy lack the lower case of Turkish "
-            "and Azerbaijani; set it to false, or data.tokenizer.name=spacy"
-        )
+    if settings.lowercase and {settings.name, target_name} != {"spacy"}:
+        _check_lowercase([*layout.texts, data.target_language])
     corpora = []
     if settings.name == "sentencepiece" and layout.texts:
         corpora.append(source_lines)
@@ -87,6 +83,16 @@ def build_tokenizers(
     return SentenceSource(source) if settings.sentences else source, target
 
 
+def _check_lowercase(languages: Sequence[str]) -> None:
+    """Raise UsageError if a language has a dotless i, whose lower case only spaCy's tokenizer
+    knows."""
+    if any(map(has_dotless_i, languages)):
+        raise UsageError(
+            "data.tokenizer.lowercase=true: tokenizers but spacy lack the lower case of Turkish "
+            "and Azerbaijani; set it to false, or data.tokenizer.name=spacy"
+        )
+
+
 def _train(corpora: list[Iterable[str]], data: DataConfig) -> list[Tokenizer]:
     """Train a SentencePiece model on the lines of each corpus, in parallel."""
     if not corpora:
@@ -103,7 +109,8 @@ def _without_column(lines: Iterable[str], layout: SourceLayout, index: int) -> I
     SentencePiece must not be trained."""
     for line in lines:
         columns = layout.split(line)
-        del columns[index : index + 1]
+        if index < len(columns):  # a blank line has a single column
+            del columns[index]
         yield "\t".join(columns)
 
 

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,8 @@ def read_vectors(file: str) -> FloatArray:
         size = archive.getinfo(f"{key}.npy").file_size if archive else status.st_size
         if size > MAX_BYTES:
             raise ValueError(f"{size:,} bytes; expected at most {MAX_BYTES:,}")
-        with archive.open(f"{key}.npy") if archive else open_regular(Path(path)) as stream:
+        stream: IO[bytes] = archive.open(f"{key}.npy") if archive else open_regular(Path(path))
+        with stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(
