@@ -89,7 +89,7 @@ def evaluate(
     if runs or not hypotheses:
         systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
     others = find_hypotheses(_list(hypotheses), [system.name for system in systems])
-    inputs = _Inputs.parse(split, source, reference, concatenate, others)
+    inputs = _Inputs(_list(split), _paths(source or ()), _paths(reference), concatenate, others)
     named = {"json": json, "report": report, "csv": csv, "latex": latex}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems)
@@ -104,34 +104,21 @@ class _Inputs(NamedTuple):
     """The test sets to evaluate on: splits of the runs, or files; and files of translations."""
 
     splits: Sequence[str]
-    source: Path | None
+    sources: Sequence[Path]
+    """the source file, if files are evaluated"""
     references: Sequence[Path]
     concatenate: Sequence[int]
     hypotheses: Sequence[HypothesisFile]
 
-    @classmethod
-    def parse(
-        cls,
-        split: Names,
-        source: str | Path | None,
-        reference: Names,
-        concatenate: Sequence[int],
-        hypotheses: Sequence[HypothesisFile],
-    ) -> "_Inputs":
-        source = Path(source) if source else None
-        references = list(map(Path, _list(reference)))
-        return cls(_list(split), source, references, concatenate, hypotheses)
-
     def paths(self) -> list[Path]:
         """Return the files that are read."""
-        paths = [*self.references, *(file.path for file in self.hypotheses)]
-        return [self.source, *paths] if self.source else paths
+        return [*self.sources, *self.references, *(file.path for file in self.hypotheses)]
 
     def words(self) -> list[str]:
         """Return the words that tell these sets from the default in names of files."""
         words = list(dict.fromkeys(self.splits))
-        if self.source:
-            words = ["files", set_name(self.source)]
+        if self.sources:
+            words = ["files", set_name(self.sources[0])]
         words += [f"x{k}" for k in dict.fromkeys(self.concatenate)]
         return [*words, "hypotheses"] if self.hypotheses else words
 
@@ -142,11 +129,11 @@ class _Inputs(NamedTuple):
         """
         if systems:
             data = systems[0].config.data
-            corpus = "files" if self.source else data.corpus
+            corpus = "files" if self.sources else data.corpus
             return Languages(data.source_name, data.target_language, corpus)
-        if self.source is None:
+        if not self.sources:
             raise UsageError("--hypotheses: name a run too, or --source and --reference")
-        return languages_by_suffix([self.source, *self.references[:1]])
+        return languages_by_suffix([*self.sources, *self.references[:1]])
 
     def find_sets(self, systems: Sequence[System]) -> tuple[Languages, list[EvaluationSet]]:
         """Return the languages, as `find_languages`, and the sets, as `find_sets` of
@@ -155,7 +142,7 @@ class _Inputs(NamedTuple):
         sets = find_sets(
             [system.runs[0] for system in systems if not system.is_ensemble],
             self.splits,
-            source=self.source,
+            source=next(iter(self.sources), None),
             references=self.references,
             concatenate=self.concatenate,
         )
@@ -165,6 +152,10 @@ class _Inputs(NamedTuple):
 def _list(names: Names) -> list[str]:
     """Return one or several names as a list."""
     return [str(names)] if isinstance(names, str | Path) else list(map(str, names))
+
+
+def _paths(names: Names) -> list[Path]:
+    return list(map(Path, _list(names)))
 
 
 def _translate(
