@@ -209,8 +209,7 @@ def _make_settings(
     """Check the options of the scores, and return them as settings.
 
     Raises:
-        UsageError: a value is not allowed.
-        UserError: a metric is unknown.
+        UsageError: a value is not allowed, or a metric is unknown.
     """
     choices = {"of": get_args(LengthOf), "in": get_args(LengthIn)}
     for option, value in (("of", length_of), ("in", length_in)):
@@ -219,7 +218,7 @@ def _make_settings(
             raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
     metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
     for name in metrics:
-        Measure(name, [])  # raises UserError for an unknown metric
+        Measure(name, [])  # raises UsageError for an unknown metric
     if by_length is not None:
         parse_edges(by_length)
     return Settings(by_length, length_of, metrics, resampling, merge_below, length_in)

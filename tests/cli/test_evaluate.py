@@ -183,7 +183,7 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
             2,
             "--split and --source",
         ),
-        (["additive"], {"metric": ["blue"]}, 1, "blue"),
+        (["additive"], {"metric": ["blue"]}, 2, "blue"),
         (["additive"], {"length_of": "target"}, 2, "target"),
         (["additive"], {"length_in": "words"}, 2, "words"),
         (["additive", "other"], {}, 2, "additive"),
