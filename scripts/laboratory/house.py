@@ -47,7 +47,6 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "lines of the longest file": 435,
     "lines of the longest function": 72,
     "package: tokens": 182_000,
     "laboratory: tokens": 63_500,

@@ -31,8 +31,8 @@ class Plan(NamedTuple):
 def make_plan(
     translator: Translator,
     options: Mapping[str, Any],
-    *,
     keep_attention: bool,
+    *,
     glossary: str | Path | Glossary,
     split_sentences: str,
 ) -> Plan:

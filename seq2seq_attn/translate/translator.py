@@ -191,11 +191,7 @@ class Translator:
                 "translates, and this one in search.scorers.fusion.run"
             )
         plan = make_plan(
-            self,
-            options,
-            keep_attention=keep_attention,
-            glossary=glossary,
-            split_sentences=split_sentences,
+            self, options, keep_attention, glossary=glossary, split_sentences=split_sentences
         )
         num_results = plan.options.n_best
         translated = (
@@ -321,7 +317,6 @@ class Translator:
         # Tokens of the prefix stay as given, even if the vocabulary lacks them.
         tokens[: len(segment.target)] = segment.target
         text = self.target_tokenizer.detokenize(tokens)
-        warnings = self.line_facts.warnings(segment.source, tokens)
         return Translation(
             text=text and segment.separator + text,
             tokens=tokens,
@@ -333,14 +328,12 @@ class Translator:
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
             unknown_positions=self.find_unknown(segment),
-            warnings=warnings,
+            warnings=self.line_facts.warnings(segment.source, tokens),
         )
 
     def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:
-        """Return the ids of source and target tokens in the extended vocabulary.
-
-        Returns None if the model copies no source tokens.
-        """
+        """Return the ids of source and target tokens in the extended vocabulary, or None if the
+        model copies no source tokens."""
         if not self.copies_source:
             return None
         extended = []
@@ -350,9 +343,8 @@ class Translator:
         return extended
 
     def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
-        """Read the vectors of each segment, [positions, F]; they are 0 at tokens of a text.
-
-        Returns None if all sources are texts.
+        """Read the vectors of each segment, [positions, F]; they are 0 at tokens of a text. Return
+        None if all sources are texts.
 
         Raises:
             UserError: a file of vectors has changed since it was tokenized.
@@ -362,10 +354,8 @@ class Translator:
         return [self.source_tokenizer.vectors(segment.line, segment.source) for segment in segments]
 
     def find_unknown(self, segment: Segment) -> tuple[int, ...]:
-        """Return the positions of source tokens that are not in the vocabulary.
-
-        The position of a vector never counts as unknown.
-        """
+        """Return the positions of source tokens that are not in the vocabulary. The position of a
+        vector never counts as unknown."""
         vectors = self.source_tokenizer.vector_positions(segment.source)
         unknown = []
         for position, token_id in enumerate(segment.ids):
