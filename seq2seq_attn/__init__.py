@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from seq2seq_attn.api.compare import compare
+    from seq2seq_attn.api.documents import translate_document
     from seq2seq_attn.api.evaluate import evaluate
     from seq2seq_attn.api.train import train_model
     from seq2seq_attn.model.variants import import_variants
@@ -36,6 +37,7 @@ __all__ = [
     "import_variants",
     "load",
     "train_model",
+    "translate_document",
 ]
 
 # Modules are imported on demand, so that `import seq2seq_attn` and `seq2seq --help` do not import
@@ -49,6 +51,7 @@ _HOMES = {
     "import_variants": "model.variants",
     "load": "translate.load",
     "train_model": "api.train",
+    "translate_document": "api.documents",
 }
 
 

@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "lines of the longest function": 72,
-    "package: tokens": 182_000,
+    "package: tokens": 183_500,
     "laboratory: tokens": 63_500,
     "web: lines": 3_640,
     "tests: tokens": 232_000,

@@ -1,20 +1,149 @@
-"""Documents as inputs of `translate`."""
+"""Translate documents: their texts are translated, and all other characters stay as they are."""
 
-from collections.abc import Sequence
+import logging
+import math
+import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from seq2seq_attn.api.streams import STREAM
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.documents.kinds import TABLE, Kind, kind_by_content, kind_by_name
+from seq2seq_attn.api.streams import STREAM, open_output
+from seq2seq_attn.api.writers import Writer
+from seq2seq_attn.config import shorten
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.documents.base import Edit, splice
+from seq2seq_attn.text.documents.forms import FORMS
+from seq2seq_attn.text.documents.kinds import Kind, kind_by_content, kind_by_suffix
+from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
+from seq2seq_attn.text.lines import explain_unreadable, open_bytes, plain_name
+from seq2seq_attn.translate.translator import Translator
+
+LINES = "lines"
+"""the form of an input with a text per line"""
+_AUTO = "auto"
+_TABLES = ("tsv", "tab")
+"""suffixes of tables that a run with several sources reads as lines"""
+_ENCODINGS = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
+"""encodings by their byte-order mark"""
+_MAX_SHOWN = 10
+"""Maximum number of texts that a warning quotes."""
+
+log = logging.getLogger(__name__)
 
 
-def check_names(names: Sequence[str], num_sources: int) -> None:
-    """Raise UserError if the suffix of an input file is that of a document. A run with several
-    sources reads a table of tab-separated lines."""
-    for name in names:
-        kind = kind_by_name(name)
-        is_tsv = kind is TABLE and not name.endswith(".csv")
-        if kind is not None and not (is_tsv and num_sources > 1):
+def translate_document(
+    translator: Translator,
+    document: bytes,
+    form: str,
+    *,
+    column: str = "",
+    record: Writer | None = None,
+    **options: Any,
+) -> tuple[bytes, list[str]]:
+    """Translate the texts of a document. All other bytes stay as they are.
+
+    Returns the translated document, and a message for each text that stays untranslated, because
+    its translation would lose a placeholder such as `%s` or a tag such as `<b>`.
+
+    Args:
+        document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
+        form: `srt` or `vtt`.
+        column: the name or number of the column of a table, or the field of JSON.
+        record: a function that is called with the line number (from 0), the text and the
+            translations of each text.
+        options: options of the search, as in `Translator.translate`.
+
+    Raises:
+        UsageError: the form is unknown, or the run does not read one text.
+        UserError: the document is damaged, or not text in UTF-8 or UTF-16.
+    """
+    source = translator.source_tokenizer
+    if form not in FORMS or source.num_columns != 1 or source.vector_size is not None:
+        raise UsageError(f"{form}: expected {', '.join(FORMS)}, and a run that reads one text")
+    encoding = _ENCODINGS.get(document[:2], "utf-8")
+    try:
+        text = document.decode(encoding)
+        if "\0" in text:
+            raise ValueError("a NUL character")
+        found = list(FORMS[form].find(text, column))
+    except ValueError as error:
+        raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
+    texts = [each for each in found if has_words(each.text)]
+    options["n_best"] = 1
+    translated = translator.translate_lines([each.text for each in texts], **options)
+    edits = []
+    messages = []
+    for each, translations in zip(texts, translated, strict=True):
+        best = translations[0]
+        line = text.count("\n", 0, each.start)
+        if record:
+            record(line, each.text, translations)
+        is_translated = bool(best.text) and math.isfinite(best.log_prob)
+        if not is_translated or not keeps_placeholders(each.text, best.text):
+            messages.append(f"line {line + 1}: {shorten(each.text)}")
+            continue
+        new = FORMS[form].encode(best.text, text[each.start : each.stop])
+        edits.append(Edit(each.start, each.stop, new))
+    return splice(text, edits).encode(encoding), messages
+
+
+def translate_file(
+    translator: Translator, name: str, output: str, form: str, **options: Any
+) -> None:
+    """Translate the document in a file or on standard input, with options of `translate_document`.
+    Write it to `output`, and log the texts that stay untranslated."""
+    try:
+        new, messages = translate_document(translator, _read_document(name), form, **options)
+    except UserError as error:
+        raise type(error)(f"{_shown(name)}: {error}") from None
+    with open_output(output) as out:
+        out.write(new)
+    if messages:
+        warning = "%s: untranslated texts, whose placeholders or tags would be lost: %d; %s"
+        log.warning(warning, _shown(name), len(messages), "; ".join(messages[:_MAX_SHOWN]))
+
+
+def _read_document(name: str) -> bytes:
+    """Return the bytes of standard input, or of a file, decompressed."""
+    if name == STREAM:
+        return sys.stdin.buffer.read()
+    with open_bytes(Path(name)) as (stream, *_), explain_unreadable(Path(name)):
+        return stream.read()
+
+
+def choose_form(
+    names: Sequence[str], document: str, num_sources: int, others: Mapping[str, object]
+) -> str:
+    """Return the form of the inputs.
+
+    Args:
+        names: names of the input files; empty for texts on the command line.
+        document: the form that the user names, or `auto`.
+        num_sources: number of sources of the run; several sources may be the columns of a table.
+        others: options that do not apply to documents; the value of an unused option is false.
+
+    Raises:
+        UsageError: a form does not go with other options.
+        UserError: the suffix of a file is that of a document that cannot be read.
+    """
+    form = LINES if document == _AUTO else document
+    for name in names if document == _AUTO else ():
+        suffix = plain_name(Path(name)).lower().rpartition(".")[2]
+        kind = kind_by_suffix(suffix)
+        if num_sources > 1 and suffix in _TABLES:
+            continue
+        if suffix in FORMS and len(names) == 1:
+            form = suffix
+        elif kind is not None:
             raise _not_lines(name, kind)
+    used = [option for option, value in others.items() if value]
+    if form != LINES and (used or len(names) != 1):
+        raise UsageError(
+            f"a document ({form}): give one -i FILE, without {', '.join(others)}; --document lines "
+            "translates its lines as they are"
+        )
+    return form
 
 
 def check_content(name: str, head: str) -> None:
@@ -26,8 +155,12 @@ def check_content(name: str, head: str) -> None:
 
 def _not_lines(name: str, kind: Kind) -> UserError:
     """Return the error for a document in place of lines of text."""
-    shown = "standard input" if name == STREAM else name
     return UserError(
-        f"{shown}: {kind.name}, not a sentence per line; write its text into a file of lines, or "
-        "translate its lines as they are with --document lines"
+        f"{_shown(name)}: {kind.name}, not a sentence per line; name its form with --document "
+        f"({', '.join(FORMS)}), write its text into a file of lines, or translate its lines as "
+        "they are with --document lines"
     )
+
+
+def _shown(name: str) -> str:
+    return "standard input" if name == STREAM else name

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from seq2seq_attn.api.documents import check_content, check_names
+from seq2seq_attn.api.documents import LINES, check_content, choose_form, translate_file
 from seq2seq_attn.api.streams import (
     STREAM,
     accept_lines,
@@ -73,7 +73,7 @@ def translate_lines(
     format: str = "text",
     alignment: Path | None = None,
     attention: Sequence[Path] = (),
-    document: str = "",
+    document: str = "auto",
     device: str = "auto",
     precision: str = "auto",
     glossary: str | Path | None = None,
@@ -97,17 +97,25 @@ def translate_lines(
     with paused_collector():
         translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
-    check = accept_lines
-    if document != "lines":
-        check_names(names, translator.source_tokenizer.num_columns)
-        check = check_content
+    num_sources = translator.source_tokenizer.num_columns
+    others: dict[str, object] = {"--format json": format == "json", **files}
+    others["--n-best"] = int(search.get("n_best", 1)) > 1
+    document_form = choose_form(names, document, num_sources, others)
     keep_attention = format == "json" or bool(files)
     options = find_search(translator.search, search)[1]
     warnings = Warnings(", ".join(names), translator, options)
+    if document_form != LINES:
+        search |= {"glossary": entries, "split_sentences": split_sentences}
+        search["record"] = warnings.record
+        with suggest_smaller_batch(options.batch_size):
+            translate_file(translator, names[0], output, document_form, **search)
+        warnings.log_totals()
+        return
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
         if names:
             inputs = [(stack.enter_context(open_input(name)), name) for name in names]
+            check = accept_lines if document == LINES else check_content
             chunks = line_chunks(inputs, check)
         writers = open_attention_writers(stack, translator, files)
         # The output is opened last and so closed first: drawing a picture may fail afterwards.

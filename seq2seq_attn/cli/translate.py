@@ -51,11 +51,12 @@ class TranslateOptions(TypedDict, total=False):
         ),
     ]
     document: Annotated[
-        Literal["auto", "lines"],
+        Literal["auto", "lines", "srt", "vtt"],
         shared.option(
-            "auto|lines",
-            "auto: documents, such as subtitles and XML, are refused. lines: each line of the "
-            "input is a text, whatever it looks like.",
+            "auto|lines|FORM",
+            "FORM: srt or vtt, a document of which only the text is translated. auto: the form "
+            "that the suffix of FILE names; other documents are refused. lines: each line is a "
+            "text, whatever it looks like.",
             default="auto",
         ),
     ]

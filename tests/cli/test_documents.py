@@ -1,4 +1,5 @@
-"""`seq2seq translate` with documents: what it does not read, it refuses."""
+"""`seq2seq translate` with documents: only their texts are translated; what it does not read, it
+refuses."""
 
 import io
 import sys
@@ -63,3 +64,42 @@ def test_documents_are_translated_as_lines_on_request(command, tmp_path, capsys,
 def test_an_unknown_form_is_refused(command, tmp_path, capsys):
     (tmp_path / "in").write_text(TEXT, "utf-8")
     assert_fails(capsys, *command, "-i", "in", "--document", "docx", code=2, message="docx")
+
+
+def test_a_document_is_translated_in_its_form(command, tmp_path, capsys):
+    (tmp_path / "in.srt").write_text(TIMES, "utf-8")
+    assert outputs(capsys, *command, "-i", "in.srt", "-o", "out") == []
+    lines = (tmp_path / "out").read_text("utf-8").splitlines()
+    assert lines[:2] == TIMES.splitlines()[:2]
+    [expected] = outputs(capsys, *command, TIMES.splitlines()[2])
+    assert lines[2:] == [expected]
+
+
+def test_the_form_of_standard_input_is_named(command, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TIMES.encode())))
+    lines = outputs(capsys, *command, "--document", "srt", "-i", "-")
+    assert lines[:2] == TIMES.splitlines()[:2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--n-best", "2"],
+        ["--format", "json"],
+        ["--alignment", "links"],
+        ["--attention", "a.html"],
+        ["-i", "-"],
+    ],
+)
+def test_options_for_lines_are_refused(command, tmp_path, capsys, options):
+    (tmp_path / "in.srt").write_text(TIMES, "utf-8")
+    arguments = ["-i", "in.srt", "--document", "srt", *options]
+    assert_fails(capsys, *command, *arguments, code=2, message="in" if "-i" in options else "srt")
+
+
+def test_texts_that_stay_untranslated_are_named(command, tmp_path, caplog, capsys):
+    (tmp_path / "in.srt").write_text(f"{TIMES}<b>a</b> {{b, c {{d}}}}\n", "utf-8")
+    outputs(capsys, *command, "-i", "in.srt")
+    [message] = [message for message in caplog.messages if "untranslated" in message]
+    assert message.startswith("in.srt: ")
+    assert ": 1; line 4: " in message

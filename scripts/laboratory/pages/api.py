@@ -15,7 +15,14 @@ METHODS = {
     "AttentionMap": [],
 }
 """the classes of the API with the methods that the page explains, in its order"""
-FUNCTIONS = ["load", "train_model", "evaluate", "compare", "import_variants"]
+FUNCTIONS = [
+    "load",
+    "translate_document",
+    "train_model",
+    "evaluate",
+    "compare",
+    "import_variants",
+]
 
 
 class Documentation(NamedTuple):

@@ -1,10 +1,7 @@
 """Recognize documents, so that their markup is not read as lines of text."""
 
 import re
-from pathlib import Path
 from typing import NamedTuple
-
-from seq2seq_attn.text.lines import plain_name
 
 
 class Kind(NamedTuple):
@@ -19,18 +16,18 @@ class Kind(NamedTuple):
 
 SUBTITLES = Kind(
     "subtitles",
-    (".srt", ".vtt", ".ass", ".ssa", ".sub"),
+    ("srt", "vtt", "ass", "ssa", "sub"),
     re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+"),
 )
-CATALOGUE = Kind("a PO catalogue", (".po", ".pot"), re.compile(r'(?m)^msgid[ \t]+"'))
+CATALOGUE = Kind("a PO catalogue", ("po", "pot"), re.compile(r'(?m)^msgid[ \t]+"'))
 XML = Kind(
     "XML",
-    (".xml", ".tmx", ".xlf", ".xliff", ".sdlxliff", ".html", ".htm", ".xhtml", ".resx"),
+    ("xml", "tmx", "xlf", "xliff", "sdlxliff", "html", "htm", "xhtml", "resx"),
     re.compile(r"(?i)\A\s*<(\?xml|!doctype|html|tmx|xliff|\w*set\b|doc\b)"),
 )
 JSON = Kind(
     "JSON",
-    (".json", ".jsonl", ".ndjson", ".arb"),
+    ("json", "jsonl", "ndjson", "arb"),
     re.compile(r'\A\s*(\{\s*"|\[\s*[\[{"])'),
 )
 _KINDS = (
@@ -38,20 +35,16 @@ _KINDS = (
     CATALOGUE,
     XML,
     JSON,
-    Kind("Markdown or TeX", (".md", ".markdown", ".rst", ".tex")),
-    Kind("a file of settings", (".yaml", ".yml", ".toml", ".properties", ".strings", ".ftl")),
-    Kind("an office document", (".docx", ".doc", ".odt", ".pptx", ".xlsx", ".rtf", ".pdf")),
+    Kind("Markdown or TeX", ("md", "markdown", "rst", "tex")),
+    Kind("a file of settings", ("yaml", "yml", "toml", "properties", "strings", "ftl")),
+    Kind("an office document", ("docx", "doc", "odt", "pptx", "xlsx", "rtf", "pdf")),
+    Kind("a table", ("csv", "tsv", "tab")),
 )
-TABLE = Kind("a table", (".csv", ".tsv", ".tab"))
 
 
-def kind_by_name(name: str) -> Kind | None:
-    """Return the kind of document to which the suffix of a file belongs, or None."""
-    plain = plain_name(Path(name)).lower()
-    for kind in (*_KINDS, TABLE):
-        if plain.endswith(kind.suffixes):
-            return kind
-    return None
+def kind_by_suffix(suffix: str) -> Kind | None:
+    """Return the kind of document to which a suffix belongs, or None."""
+    return next((kind for kind in _KINDS if suffix in kind.suffixes), None)
 
 
 def kind_by_content(head: str) -> Kind | None:

@@ -1,0 +1,39 @@
+"""Placeholders: parts of a text that a translation must have exactly as often as the text."""
+
+import re
+from collections import Counter
+
+TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+"""markup such as `<b>`, `<00:01.000>` and `{\\an8}`"""
+_PLACEHOLDERS = (
+    r"%%",
+    r"%\w+%",  # %name%
+    r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?[hlqjzt]*[diouxXeEfFgGcrsa@]",  # %s, %(name)d, %1$s
+    r"\$?\{[^{}]*\}",  # {name}, ${name}
+    r"\$[A-Za-z_]\w*",
+    r"&#?\w+;",  # entities of HTML
+    r"-->|<",  # they would end a cue, or begin a tag
+    r"https?://[^\s<>\"]*[\w/]",
+)
+_PLACEHOLDER = re.compile("|".join(_PLACEHOLDERS))
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text has letters besides its placeholders."""
+    return any(map(str.isalpha, _without_placeholders(text)))
+
+
+def keeps_placeholders(text: str, translation: str) -> bool:
+    """Return whether a translation has the placeholders of a text, and its tags in their order.
+
+    Return False if the text has other braces, as in messages with nested plural forms.
+    """
+    if TAG.findall(text) != TAG.findall(translation):
+        return False
+    if re.search("[{}]", _without_placeholders(text)):
+        return False
+    return Counter(_PLACEHOLDER.findall(text)) == Counter(_PLACEHOLDER.findall(translation))
+
+
+def _without_placeholders(text: str) -> str:
+    return _PLACEHOLDER.sub(" ", TAG.sub(" ", text))

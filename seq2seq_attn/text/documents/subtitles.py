@@ -1,0 +1,55 @@
+"""Subtitles in SRT and WebVTT. The lines of a cue are one text, unless each speaker has a line."""
+
+import re
+from collections.abc import Iterator
+from textwrap import wrap
+
+from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.placeholders import TAG
+
+_WIDTH = 42
+"""number of characters in a line of a cue, by the usual guidelines for subtitles"""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_BREAK = re.compile(r"\s*[\r\n]\s*")
+_TAGS = rf"(?:{TAG.pattern}|\s)*"
+_CONTENT = re.compile(rf"{_TAGS}(?:[-–—]+{_TAGS})?(.*?){_TAGS}", re.DOTALL)
+"""a text between a dash, and the tags at its start and its end"""
+_BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
+
+
+def find_texts(document: str, column: str = "") -> Iterator[Text]:
+    """Yield the texts of subtitles. A blank line ends a cue in WebVTT, but not in SRT."""
+    is_vtt = "WEBVTT" in document[:7]
+    lines = list(_LINE.finditer(document))
+    is_in_cue = False
+    start = stop = 0
+    for line, follower in zip(lines, [*lines[1:], None], strict=True):
+        is_time = "-->" in line[0]
+        is_number = follower and "-->" in follower[0] and line[0].strip().isdigit()
+        is_text = is_in_cue and line[0].strip() and not is_time and not is_number
+        if start < stop and not (is_text and not _BEGINS_TEXT.match(line[0])):
+            yield _text(document, start, stop)
+            start = stop
+        if is_text:
+            start = start if start < stop else line.start()
+            stop = line.end()
+        elif is_time or is_vtt:
+            is_in_cue = is_time
+
+
+def _text(document: str, start: int, stop: int) -> Text:
+    """Return the text of some lines, without what encloses it."""
+    match = _CONTENT.fullmatch(document, start, stop)
+    assert match is not None  # every part of the pattern may be empty
+    return Text(match.start(1), match.end(1), _BREAK.sub(" ", match[1]))
+
+
+def encode(translation: str, original: str) -> str:
+    """Return a translation with line breaks if the original has some."""
+    if translation == " ".join(original.split()):
+        return original
+    line_break = _BREAK.search(original)
+    return line_break[0].join(wrap(translation, _WIDTH)) if line_break else translation
+
+
+SUBTITLES = Form(find_texts, encode)

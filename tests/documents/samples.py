@@ -1,0 +1,50 @@
+"""Generated documents of each form, hostile ones among them."""
+
+WORDS = ["Ein", "Hund", "schläft", "heute", "Straße", "naïve", "שלום", "مرحبا", "犬", "🐕", "100"]
+MARKS = [".", "!", "?", "…", " – ja", ", nein;", ""]
+PLACEHOLDERS = ["%s", "%(name)d", "{0}", "{name}", "%1$s", "${x}", "%d %%", "https://a.b/c?d=e_f"]
+ENDS = ["\n", "\r\n"]
+
+
+def sentence(rng):
+    """Some words, with a placeholder at times, and often with spaces at the ends."""
+    words = rng.choices(WORDS, k=rng.randint(1, 7))
+    if rng.random() < 0.2:
+        words.insert(rng.randint(0, len(words)), rng.choice(PLACEHOLDERS))
+    spaces = rng.choice(["", "", "", " ", "  "])
+    return f"{spaces}{' '.join(words)}{rng.choice(MARKS)}{spaces}"
+
+
+def finish(rng, text, *, mark=True):
+    """The bytes of a document with either line end, with or without byte-order mark and end."""
+    text = text.replace("\n", rng.choice(ENDS))
+    text = text.rstrip("\r\n") if rng.random() < 0.3 else text
+    return (("\ufeff" if mark and rng.random() < 0.2 else "") + text).encode()
+
+
+def make_srt(rng):
+    cues = []
+    for number in range(1, rng.randint(2, 8)):
+        lines = [f"Hund {sentence(rng)}" for _ in range(rng.randint(1, 3))]
+        style = rng.randrange(5)
+        if style == 0:
+            lines = [f"<i>{line}</i>" for line in lines]
+        elif style == 1:
+            lines = [f"- {line.strip()}" for line in lines]
+        elif style == 2:
+            lines[0] = "{\\an8}" + lines[0]
+        elif style == 3:
+            lines[0] = f"<b>{lines[0]}</b> &amp; mehr"
+        blank = rng.choice(["\n", "\n", "\n\n"])
+        time = f"00:00:{number:02d},000 --> 00:00:{number:02d},500"
+        cues.append(f"{number}\n{time}\n{chr(10).join(lines)}\n{blank}")
+    return finish(rng, "".join(cues))
+
+
+def make_vtt(rng):
+    text = make_srt(rng).decode().removeprefix("\ufeff").replace(",000", ".000")
+    text = text.replace(",500", ".500").replace("{\\an8}", "<c.gelb>&amp;</c> ")
+    end = "\r\n" if "\r\n" in text else "\n"
+    note = f"NOTE Ein Hund{end}{end}"
+    style = f"STYLE{end}::cue {{ color: red }}{end}{end}"
+    return f"WEBVTT{end}{end}{rng.choice(['', note, style])}{text}".encode()

@@ -1,0 +1,95 @@
+"""Only the texts of a document are translated; all other bytes come back."""
+
+import random
+
+import pytest
+
+from seq2seq_attn.api.documents import translate_document
+from seq2seq_attn.errors import UsageError, UserError
+from tests.documents import samples
+from tests.documents.conftest import make_translator
+
+FORMS = ["srt", "vtt"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(20))
+def test_an_unchanged_translation_is_the_same_document(form, seed, unchanged):
+    document = getattr(samples, f"make_{form}")(random.Random(seed))
+    assert translate_document(unchanged, document, form) == (document, [])
+
+
+@pytest.mark.parametrize("form", ["srt", "vtt"])
+@pytest.mark.parametrize("seed", range(20))
+def test_time_stamps_and_numbers_stay(form, seed):
+    document = getattr(samples, f"make_{form}")(random.Random(seed))
+    translator = make_translator(lambda line: f"{line} a\nb & c < d --> e")
+    translated, _ = translate_document(translator, document, form)
+    assert cue_starts(translated) == cue_starts(document)
+
+
+def cue_starts(document):
+    """The time stamps, each with the line above it."""
+    lines = document.decode("utf-8-sig").splitlines()
+    return [lines[number - 1 : number + 1] for number, line in enumerate(lines) if "-->" in line]
+
+
+@pytest.mark.parametrize(
+    ("form", "source", "expected"),
+    [
+        ("srt", "1\n0:1 --> 0:2\nHund\n\n", "1\n0:1 --> 0:2\nHUND\n\n"),
+        ("srt", "0:1 --> 0:2\n- Ja\n- <i>Hund</i>", "0:1 --> 0:2\n- JA\n- <i>HUND</i>"),
+        ("srt", "0:1 --> 0:2\n<i>a\r\nb</i>", "0:1 --> 0:2\n<i>A B</i>"),
+        ("srt", "0:1 --> 0:2\n<i>a</i>\n<i>b</i>", "0:1 --> 0:2\n<i>A</i>\n<i>B</i>"),
+        ("srt", "0:1 --> 0:2\n{\\an8}a\n\nb\n\n2\n0:2 --> ", "0:1 --> 0:2\n{\\an8}A\n\nB\n\n2\n0:2 --> "),
+        ("vtt", "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>Ja", "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>JA"),
+    ],
+)  # fmt: skip
+def test_only_the_text_is_translated(form, source, expected, upper):
+    assert translate_document(upper, source.encode(), form) == (expected.encode(), [])
+
+
+def test_the_lines_of_a_cue_are_one_text_and_stay_lines():
+    texts = []
+    translator = make_translator(lambda text: texts.append(text) or "eins zwei drei vier " * 3)
+    source = b"0:1 --> 0:2\nEin Hund\nschl\xc3\xa4ft heute."
+    translated, _ = translate_document(translator, source, "srt")
+    assert texts == ["Ein Hund schläft heute."]
+    assert len(translated.split(b"\n")) == 3
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    ["%s", "%(name)d", "%1$s", "{0}", "{name}", "${x}", "$x", "%name%", "https://a.b/c", "<b>", "&lt;"],
+)  # fmt: skip
+@pytest.mark.parametrize("wrong", ["", "{0} {0}"])
+def test_a_placeholder_must_come_back_once(placeholder, wrong):
+    source = f"0:1 --> 0:2\nEin Hund {placeholder} heute".encode()
+    translator = make_translator(lambda line: line.upper().replace(placeholder.upper(), wrong))
+    assert translate_document(translator, source, "srt") == (
+        source,
+        [f"line 2: 'Ein Hund {placeholder} heute'"],
+    )
+
+
+def test_a_message_with_nested_plural_forms_stays(upper):
+    source = b"0:1 --> 0:2\n{N, PLURAL, ONE {ein Hund} OTHER {# Hunde}}"
+    assert translate_document(upper, source, "srt")[0] == source
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_kept(encoding, upper):
+    source = "1\r\n0:1 --> 0:2\r\nHünd\r\n".encode(encoding)
+    translated, _ = translate_document(upper, source, "srt")
+    assert translated == "1\r\n0:1 --> 0:2\r\nHÜND\r\n".encode(encoding)
+
+
+@pytest.mark.parametrize(("form", "source"), [("srt", b"a\nH\xfcnd"), ("srt", b"a\0b")])
+def test_damage_is_refused(form, source, unchanged):
+    with pytest.raises(UserError):
+        translate_document(unchanged, source, form)
+
+
+def test_an_unknown_form_is_refused(unchanged):
+    with pytest.raises(UsageError, match="docx"):
+        translate_document(unchanged, b"", "docx")
