@@ -50,7 +50,7 @@ NOT_REACHED = {
     "lines of the longest function": 72,
     "package: tokens": 183_500,
     "laboratory: tokens": 63_500,
-    "web: lines": 3_640,
+    "web: lines": 3_560,
     "tests: tokens": 232_000,
     "tests: tokens per line": 10.0,
 }

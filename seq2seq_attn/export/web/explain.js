@@ -18,11 +18,10 @@ function explainWord(number, positions, result) {
       : el('p', {}, 'This model does not weigh the source words by a softmax of scores. The weights that it gives them:'),
     isByHand ? el('p', {}, 'Here you have changed the weights: they are not the softmax of the scores.') : null,
     el('div', { class: 'scrolls' }, el('table', {}, el('tr', {}, titles.map((title) => el('th', { scope: 'col' }, title))), rows)),
-    context
-      ? el('div', {}, el('p', {}, 'The ', el('b', {}, 'context'), ` c = Σ α h is the mean of the vectors, by weight: ${context.length} numbers, made anew for each word. With s, it decides the word.`),
-        strip(context, `The context as ${context.length} numbers`))
-      : null,
-  );
+    context && [
+      el('p', {}, 'The ', el('b', {}, 'context'), ` c = Σ α h is the mean of the vectors, by weight: ${context.length} numbers, made anew for each word. With s, it decides the word.`),
+      strip(context, `The context as ${context.length} numbers`),
+    ]);
 }
 
 // A weight as a cell of a table, the darker the more; the text stays readable on the darkest.

@@ -263,7 +263,6 @@ function setText(text) {
   redraw();
 }
 
-// Writes a sentence of the page into the field.
 function writeSentence(text) {
   element('text').value = text;
   setText(text);
@@ -290,12 +289,12 @@ function inputPart(from, to) {
   const place = Math.max(0, data.sentences.findIndex(([source]) => source === shownText));
   const slider = el('input', { type: 'range', id: 'longer', min: 0, max: Math.max(0, last), value: place, oninput: () => writeSentence(data.sentences[slider.value][0]) });
   const sizes = new Set(translators.map(({ run }) => run.search.beam_size));
-  const size = el('input', { type: 'number', id: 'beam', min: 1, max: 20, placeholder: [...sizes].join(', '), oninput: () => {
+  const resize = (event) => {
     keepState();
-    beamSize = sizeOfBeam(size.value);
+    beamSize = sizeOfBeam(event.target.value);
     redraw();
-  } });
-  size.value = beamSize ?? '';
+  };
+  const size = el('input', { type: 'number', id: 'beam', min: 1, max: 20, placeholder: [...sizes].join(', '), value: beamSize, oninput: resize });
   const examples = data.sentences.length ? [1, 3, 5].map((sixth) => data.sentences[Math.floor((sixth * last) / 6)][0]) : [];
   return el('div', { class: 'input' },
     el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),

@@ -33,7 +33,7 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
   const [left, right, top, height, bottom] = [44, 10, 12, heightOf(width), 56];
   const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high, p.most || 0) : 0))));
   const ticks = ticksTo(highest > 0 ? highest : 1);
-  const most = ticks[ticks.length - 1].value;
+  const most = ticks.at(-1).value;
   const x = (index) => left + ((index + 0.5) * (width - left - right)) / buckets.length;
   const y = (value) => top + height * (1 - value / most);
   const every = Math.ceil((buckets.length * 48) / (width - left - right)); // so that labels do not overlap
@@ -54,7 +54,7 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
 // A gap where a bucket has no value, on both sides of which the line goes on.
 function stretches(points) {
   const found = [[]];
-  points.forEach((point, index) => (point ? found[found.length - 1].push({ ...point, index }) : found.push([])));
+  points.forEach((point, index) => (point ? found.at(-1).push({ ...point, index }) : found.push([])));
   return found.filter((stretch) => stretch.length);
 }
 

@@ -1,5 +1,5 @@
 // One dialog for all maps: the browser gives it Esc, the focus trap, and the way back to the button that opened it.
-const viewer = { dialog: null, row: 0, run: 0, neighbors: () => [] };
+const viewer = { dialog: null, row: 0, run: 0 };
 
 function makeDialog() {
   const closeBeside = (event) => event.target === viewer.dialog && viewer.dialog.close(); // a click beside it
@@ -13,18 +13,15 @@ function makeDialog() {
   });
 }
 
-function openMap(row, run, neighbors) {
-  Object.assign(viewer, { row, run, neighbors });
+function openMap(row, run) {
+  Object.assign(viewer, { row, run });
   showMap('close');
   viewer.dialog.showModal();
   element('viewer-close').focus();
 }
 
 function step(by) {
-  const rows = viewer.neighbors();
-  const next = rows[rows.indexOf(viewer.row) + by];
-  if (next === undefined) return;
-  viewer.row = next;
+  viewer.row = list.rows[list.rows.indexOf(viewer.row) + by];
   showMap(by < 0 ? 'previous' : 'next');
 }
 
@@ -47,8 +44,7 @@ function pictureOf(row, run, count, texts) {
 function showMap(focus) {
   const { row, run } = viewer;
   const one = sentenceAt(row);
-  const rows = viewer.neighbors();
-  const place = rows.indexOf(row);
+  const place = list.rows.indexOf(row);
   const kept = viewer.dialog.contains(document.activeElement) ? document.activeElement.id : '';
   const choose = (other) => {
     viewer.run = other;
@@ -66,7 +62,7 @@ function showMap(focus) {
     el('div', { class: 'viewer-head' },
       el('h2', { id: 'viewer-title' }, 'Sentence ', String(one.number), el('small', {}, ` ${one.set}`)),
       button('previous', 'Previous sentence', '←', () => step(-1), place <= 0),
-      button('next', 'Next sentence', '→', () => step(1), place < 0 || place >= rows.length - 1),
+      button('next', 'Next sentence', '→', () => step(1), place < 0 || place >= list.rows.length - 1),
       button('close', 'Close (Esc)', '✕', () => viewer.dialog.close()),
     ),
     data.runs.length > 1 ? el('div', { class: 'choice', role: 'group', 'aria-label': 'Run' }, runs) : '',

@@ -88,7 +88,7 @@ function sortBy(key) {
 function mapButton(row, run) {
   const name = data.runs[run].name;
   const label = `Attention map of sentence ${places[row].number}, ${name}`;
-  return el('button', { type: 'button', class: 'map-button', 'aria-label': label, title: label, onclick: () => openMap(row, run, () => list.rows) },
+  return el('button', { type: 'button', class: 'map-button', 'aria-label': label, title: label, onclick: () => openMap(row, run) },
     svg('svg', { width: 14, height: 14, 'aria-hidden': 'true' },
       [[0, 0, 1], [5, 0, 0.3], [0, 5, 0.3], [5, 5, 1], [10, 5, 0.3], [5, 10, 0.3], [10, 10, 1]].map(([x, y, opacity]) =>
         svg('rect', { x, y, width: 4, height: 4, opacity }))),
@@ -104,7 +104,7 @@ function sentenceRow(row) {
   const open = (event) => {
     if (event.target.closest('button') || String(window.getSelection())) return;
     const run = data.runs.findIndex((of, i) => data.sentences.maps[i][row]);
-    if (run >= 0) openMap(row, run, () => list.rows);
+    if (run >= 0) openMap(row, run);
   };
   return el('tr', { role: 'row', 'data-row': row, onclick: open },
     el('td', { class: 'number', role: 'cell' }, String(one.number),

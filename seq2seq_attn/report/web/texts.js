@@ -20,22 +20,20 @@ function byRange(ofRuns, make) {
   });
 }
 
-const unknownRanges = (row) =>
-  byRange(
-    data.sentences.unknown.map((of) => {
-      if (!of[row]) return [];
-      const [tokens, positions] = of[row];
-      const ranges = tokenRanges(data.sentences.source[row], data.tokens[tokens]);
-      return positions.map((position) => ranges[position]).filter(Boolean);
-    }),
-    (runs) => ({ tag: 'span', attributes: { class: 'unknown', title: `unknown to ${nameList(runs)}` } }),
-  );
+function unknownRanges(row) {
+  const ranges = data.sentences.unknown.map((of) => {
+    const [tokens, positions] = of[row] ?? [null, []];
+    const all = positions.length ? tokenRanges(data.sentences.source[row], data.tokens[tokens]) : [];
+    return positions.map((position) => all[position]).filter(Boolean);
+  });
+  return byRange(ranges, (runs) => ({ tag: 'span', attributes: { class: 'unknown', title: `unknown to ${nameList(runs)}` } }));
+}
 
-const missingRanges = ({ reference, hypotheses }) =>
-  byRange(
-    hypotheses.map((text) => unsharedWords(text, reference).missing),
-    (runs) => ({ tag: 'del', attributes: { class: runs.length < hypotheses.length ? 'missing some' : 'missing', title: `missing from the translation of ${nameList(runs)}` } }),
-  );
+function missingRanges({ reference, hypotheses }) {
+  const ranges = hypotheses.map((text) => unsharedWords(text, reference).missing);
+  const kind = (runs) => (runs.length < hypotheses.length ? 'missing some' : 'missing');
+  return byRange(ranges, (runs) => ({ tag: 'del', attributes: { class: kind(runs), title: `missing from the translation of ${nameList(runs)}` } }));
+}
 
 const excessRanges = ({ reference, hypotheses }, run) =>
   unsharedWords(hypotheses[run], reference).excess.map((range) =>
