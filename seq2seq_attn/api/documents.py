@@ -12,7 +12,7 @@ from seq2seq_attn.api.streams import STREAM, open_output
 from seq2seq_attn.api.writers import Writer
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.documents.base import Edit, splice
+from seq2seq_attn.text.documents.base import splice
 from seq2seq_attn.text.documents.forms import FORMS
 from seq2seq_attn.text.documents.kinds import Kind, kind_by_content, kind_by_suffix
 from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
@@ -37,7 +37,6 @@ def translate_document(
     document: bytes,
     form: str,
     *,
-    column: str = "",
     record: Writer | None = None,
     **options: Any,
 ) -> tuple[bytes, list[str]]:
@@ -49,7 +48,6 @@ def translate_document(
     Args:
         document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
         form: `srt` or `vtt`.
-        column: the name or number of the column of a table, or the field of JSON.
         record: a function that is called with the line number (from 0), the text and the
             translations of each text.
         options: options of the search, as in `Translator.translate`.
@@ -66,7 +64,7 @@ def translate_document(
         text = document.decode(encoding)
         if "\0" in text:
             raise ValueError("a NUL character")
-        found = list(FORMS[form].find(text, column))
+        found = list(FORMS[form].find(text))
     except ValueError as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
     texts = [each for each in found if has_words(each.text)]
@@ -84,7 +82,7 @@ def translate_document(
             messages.append(f"line {line + 1}: {shorten(each.text)}")
             continue
         new = FORMS[form].encode(best.text, text[each.start : each.stop])
-        edits.append(Edit(each.start, each.stop, new))
+        edits.append((each, new))
     return splice(text, edits).encode(encoding), messages
 
 

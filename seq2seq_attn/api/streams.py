@@ -35,16 +35,12 @@ _TOO_LONG = "%s, line %d: longer than 16 MiB, so its translation is empty; give 
 
 log = logging.getLogger(__name__)
 
-Check = Callable[[str, str], None]
+Check = Callable[[str, str], None] | None
 """A function that is called with the name and the first lines of an input. It raises UserError if
 the input is not lines of text."""
 
 
-def accept_lines(name: str, head: str) -> None:
-    """Accept any input."""
-
-
-def read_chunks(stream: BinaryIO, name: str, check: Check = accept_lines) -> Iterator[list[str]]:
+def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[list[str]]:
     """Yield the lines of a byte stream in chunks.
 
     A chunk holds the lines that are available now, at most about 64 KiB, so interactive input is
@@ -68,7 +64,7 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = accept_lines) -> Ite
             if not is_valid:
                 num_invalid += 1
             texts.append(text)
-        if len(head) < _READ_BYTES:
+        if check and len(head) < _READ_BYTES:
             head += "".join(f"{text}\n" for text in texts)
             check(name, head)
         yield texts
@@ -125,9 +121,7 @@ def _read(stream: BinaryIO, name: str) -> bytes:
         raise UserError(f"{name}: cannot be read ({error})") from None
 
 
-def line_chunks(
-    inputs: Sequence[tuple[BinaryIO, str]], check: Check = accept_lines
-) -> Iterator[list[str]]:
+def line_chunks(inputs: Sequence[tuple[BinaryIO, str]], check: Check = None) -> Iterator[list[str]]:
     """Yield the lines of the inputs in chunks. Each input is a stream with its name. `read_chunks`
     explains `check`.
 

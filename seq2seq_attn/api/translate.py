@@ -22,7 +22,6 @@ from tqdm import tqdm
 from seq2seq_attn.api.documents import LINES, check_content, choose_form, translate_file
 from seq2seq_attn.api.streams import (
     STREAM,
-    accept_lines,
     check_files,
     line_chunks,
     open_input,
@@ -115,7 +114,7 @@ def translate_lines(
         chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
         if names:
             inputs = [(stack.enter_context(open_input(name)), name) for name in names]
-            check = accept_lines if document == LINES else check_content
+            check = None if document == LINES else check_content
             chunks = line_chunks(inputs, check)
         writers = open_attention_writers(stack, translator, files)
         # The output is opened last and so closed first: drawing a picture may fail afterwards.

@@ -17,7 +17,7 @@ _CONTENT = re.compile(rf"{_TAGS}(?:[-–—]+{_TAGS})?(.*?){_TAGS}", re.DOTALL)
 _BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
 
 
-def find_texts(document: str, column: str = "") -> Iterator[Text]:
+def find_texts(document: str) -> Iterator[Text]:
     """Yield the texts of subtitles. A blank line ends a cue in WebVTT, but not in SRT."""
     is_vtt = "WEBVTT" in document[:7]
     lines = list(_LINE.finditer(document))
