@@ -93,3 +93,11 @@ def test_damage_is_refused(form, source, unchanged):
 def test_an_unknown_form_is_refused(unchanged):
     with pytest.raises(UsageError, match="docx"):
         translate_document(unchanged, b"", "docx")
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "\u2028", "<", "<a", "{\\", "-", "a ", "0", "</i>", "\n{\\a}"]
+)
+def test_a_huge_cue_is_read_at_once(piece, unchanged):
+    document = f"0:1 --> 0:2\na %{piece * 50_000}b\n".encode()
+    assert translate_document(unchanged, document, "srt")[0] == document

@@ -8,7 +8,7 @@ TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
 _PLACEHOLDERS = (
     r"%%",
     r"%\w+%",  # %name%
-    r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?[hlqjzt]*[diouxXeEfFgGcrsa@]",  # %s, %(name)d, %1$s
+    r"%(?:\(\w+\)|\d+\$)?[-+#]*\d*(?:\.\d+)?[hlqjzt]*[diouxXeEfFgGcrsa@]",  # %s, %(name)d, %1$s
     r"\$?\{[^{}]*\}",  # {name}, ${name}
     r"\$[A-Za-z_]\w*",
     r"&#?\w+;",  # entities of HTML

@@ -10,10 +10,9 @@ from seq2seq_attn.text.documents.placeholders import TAG
 _WIDTH = 42
 """number of characters in a line of a cue, by the usual guidelines for subtitles"""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_BREAK = re.compile(r"\s*[\r\n]\s*")
-_TAGS = rf"(?:{TAG.pattern}|\s)*"
-_CONTENT = re.compile(rf"{_TAGS}(?:[-–—]+{_TAGS})?(.*?){_TAGS}", re.DOTALL)
-"""a text between a dash, and the tags at its start and its end"""
+_BREAK = re.compile(r"\r\n|\r|\n")
+_START = re.compile(rf"(?:{TAG.pattern}|\s|[-–—])*")
+"""dashes, tags and spaces before a text"""
 _BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
 
 
@@ -39,9 +38,16 @@ def find_texts(document: str) -> Iterator[Text]:
 
 def _text(document: str, start: int, stop: int) -> Text:
     """Return the text of some lines, without what encloses it."""
-    match = _CONTENT.fullmatch(document, start, stop)
-    assert match is not None  # every part of the pattern may be empty
-    return Text(match.start(1), match.end(1), _BREAK.sub(" ", match[1]))
+    enclosing = _START.match(document, start, stop)
+    assert enclosing is not None  # the pattern may be empty
+    start = enclosing.end()
+    content = document[start:stop].rstrip()
+    while content.endswith((">", "}")):
+        tag = max(content.rfind("<"), content.rfind("{"))
+        if tag < 0 or not TAG.fullmatch(content, tag):
+            break
+        content = content[:tag].rstrip()
+    return Text(start, start + len(content), " ".join(content.splitlines()))
 
 
 def encode(translation: str, original: str) -> str:
