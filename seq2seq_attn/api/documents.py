@@ -13,7 +13,7 @@ from seq2seq_attn.api.writers import Writer
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.documents.base import splice
-from seq2seq_attn.text.documents.forms import FORMS
+from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
 from seq2seq_attn.text.documents.kinds import Kind, kind_by_content, kind_by_suffix
 from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
 from seq2seq_attn.text.lines import explain_unreadable, open_bytes, plain_name
@@ -37,6 +37,7 @@ def translate_document(
     document: bytes,
     form: str,
     *,
+    field: str = "",
     record: Writer | None = None,
     **options: Any,
 ) -> tuple[bytes, list[str]]:
@@ -47,24 +48,26 @@ def translate_document(
 
     Args:
         document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
-        form: `srt` or `vtt`.
+        form: `srt`, `vtt`, or `jsonl` for an object per line.
+        field: the field of JSON that is translated.
         record: a function that is called with the line number (from 0), the text and the
             translations of each text.
         options: options of the search, as in `Translator.translate`.
 
     Raises:
-        UsageError: the form is unknown, or the run does not read one text.
+        UsageError: the form is unknown, or has or lacks a field, or the run does not read one text.
         UserError: the document is damaged, or not text in UTF-8 or UTF-16.
     """
     source = translator.source_tokenizer
     if form not in FORMS or source.num_columns != 1 or source.vector_size is not None:
         raise UsageError(f"{form}: expected {', '.join(FORMS)}, and a run that reads one text")
+    check_field(form, field)
     encoding = _ENCODINGS.get(document[:2], "utf-8")
     try:
         text = document.decode(encoding)
         if "\0" in text:
             raise ValueError("a NUL character")
-        found = list(FORMS[form].find(text))
+        found = list(FORMS[form].find(text, field))
     except ValueError as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
     texts = [each for each in found if has_words(each.text)]
@@ -84,6 +87,15 @@ def translate_document(
         new = FORMS[form].encode(best.text, text[each.start : each.stop])
         edits.append((each, new))
     return splice(text, edits).encode(encoding), messages
+
+
+def check_field(form: str, field: str) -> None:
+    """Raise UsageError unless there is a field for exactly the forms that have fields."""
+    if bool(field) != (form in WITH_FIELDS):
+        raise UsageError(
+            f"{form}, --field {field!r}: give --field NAME for {', '.join(WITH_FIELDS)}, and for no "
+            "other form"
+        )
 
 
 def translate_file(

@@ -19,7 +19,13 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from seq2seq_attn.api.documents import LINES, check_content, choose_form, translate_file
+from seq2seq_attn.api.documents import (
+    LINES,
+    check_content,
+    check_field,
+    choose_form,
+    translate_file,
+)
 from seq2seq_attn.api.streams import (
     STREAM,
     check_files,
@@ -73,6 +79,7 @@ def translate_lines(
     alignment: Path | None = None,
     attention: Sequence[Path] = (),
     document: str = "auto",
+    field: str = "",
     device: str = "auto",
     precision: str = "auto",
     glossary: str | Path | None = None,
@@ -100,12 +107,13 @@ def translate_lines(
     others: dict[str, object] = {"--format json": format == "json", **files}
     others["--n-best"] = int(search.get("n_best", 1)) > 1
     document_form = choose_form(names, document, num_sources, others)
+    check_field(document_form, field)
     keep_attention = format == "json" or bool(files)
     options = find_search(translator.search, search)[1]
     warnings = Warnings(", ".join(names), translator, options)
     if document_form != LINES:
         search |= {"glossary": entries, "split_sentences": split_sentences}
-        search["record"] = warnings.record
+        search |= {"record": warnings.record, "field": field}
         with suggest_smaller_batch(options.batch_size):
             translate_file(translator, names[0], output, document_form, **search)
         warnings.log_totals()

@@ -39,7 +39,7 @@ _EXIT_CODES = (
     "SIGHUP; train saves its state first."
 )
 GROUPS = {
-    "Text": "input document split source target reference hypotheses concatenate train_text "
+    "Text": "input document field split source target reference hypotheses concatenate train_text "
     "valid_text test_text links columns source_language target_language data_dir source_dir",
     "Settings": "config vary seeds settings seed dump_config imports",
     "Run": "run from_run run_dir resume overwrite",

@@ -51,14 +51,17 @@ class TranslateOptions(TypedDict, total=False):
         ),
     ]
     document: Annotated[
-        Literal["auto", "lines", "srt", "vtt"],
+        Literal["auto", "lines", "srt", "vtt", "jsonl", "ndjson"],
         shared.option(
             "auto|lines|FORM",
-            "FORM: srt or vtt, a document of which only the text is translated. auto: the form "
+            "FORM: srt, vtt or jsonl, a document of which only the text is translated. auto: the form "
             "that the suffix of FILE names; other documents are refused. lines: each line is a "
             "text, whatever it looks like.",
             default="auto",
         ),
+    ]
+    field: Annotated[
+        str, shared.option("NAME", "The field of JSON lines to translate.", default=False)
     ]
     glossary: shared.Glossary
     split_sentences: Annotated[

@@ -2,6 +2,7 @@
 refuses."""
 
 import io
+import json
 import sys
 
 import pytest
@@ -103,3 +104,17 @@ def test_texts_that_stay_untranslated_are_named(command, tmp_path, caplog, capsy
     [message] = [message for message in caplog.messages if "untranslated" in message]
     assert message.startswith("in.srt: ")
     assert ": 1; line 4: " in message
+
+
+@pytest.mark.parametrize("name", ["in", "in.jsonl"])
+def test_a_field_and_json_lines_need_each_other(command, tmp_path, capsys, name):
+    (tmp_path / name).write_text(TEXT if name == "in" else OBJECTS, "utf-8")
+    field = ["--field", "de"] if name == "in" else []
+    assert_fails(capsys, *command, "-i", name, *field, code=2, message="--field")
+
+
+def test_the_field_of_objects_is_translated(command, tmp_path, capsys):
+    (tmp_path / "in.jsonl").write_text(OBJECTS, "utf-8")
+    [line] = outputs(capsys, *command, "-i", "in.jsonl", "--field", "de")
+    [expected] = outputs(capsys, *command, json.loads(OBJECTS)["de"])
+    assert json.loads(line) == {"de": expected}

@@ -1,5 +1,7 @@
 """Generated documents of each form, hostile ones among them."""
 
+import json
+
 WORDS = ["Ein", "Hund", "schläft", "heute", "Straße", "naïve", "שלום", "مرحبا", "犬", "🐕", "100"]
 MARKS = [".", "!", "?", "…", " – ja", ", nein;", ""]
 PLACEHOLDERS = ["%s", "%(name)d", "{0}", "{name}", "%1$s", "${x}", "%d %%", "https://a.b/c?d=e_f"]
@@ -48,3 +50,14 @@ def make_vtt(rng):
     note = f"NOTE Ein Hund{end}{end}"
     style = f"STYLE{end}::cue {{ color: red }}{end}{end}"
     return f"WEBVTT{end}{end}{rng.choice(['', note, style])}{text}".encode()
+
+
+def make_jsonl(rng):
+    lines = []
+    for number in range(rng.randint(1, 8)):
+        value = {"id": number, "de": sentence(rng), "list": ["de", None, {"x": "Hund"}]}
+        value["de"] += rng.choice(["", '"', "\\n", "\nzwei", "\\", "é"])
+        value = rng.choice([value, {"inner": {"fr": sentence(rng)}, **value}])
+        lines.append(json.dumps(value, ensure_ascii=rng.random() < 0.5))
+    lines.append('{"de":"Ein Hund" , "a" : 1.50e3}')
+    return finish(rng, "\n".join(lines) + "\n")

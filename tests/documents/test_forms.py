@@ -9,14 +9,14 @@ from seq2seq_attn.errors import UsageError, UserError
 from tests.documents import samples
 from tests.documents.conftest import make_translator
 
-FORMS = ["srt", "vtt"]
+FIELDS = {"srt": "", "vtt": "", "jsonl": "de"}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FIELDS)
 @pytest.mark.parametrize("seed", range(20))
 def test_an_unchanged_translation_is_the_same_document(form, seed, unchanged):
     document = getattr(samples, f"make_{form}")(random.Random(seed))
-    assert translate_document(unchanged, document, form) == (document, [])
+    assert translate_document(unchanged, document, form, field=FIELDS[form]) == (document, [])
 
 
 @pytest.mark.parametrize("form", ["srt", "vtt"])
@@ -43,10 +43,13 @@ def cue_starts(document):
         ("srt", "0:1 --> 0:2\n<i>a</i>\n<i>b</i>", "0:1 --> 0:2\n<i>A</i>\n<i>B</i>"),
         ("srt", "0:1 --> 0:2\n{\\an8}a\n\nb\n\n2\n0:2 --> ", "0:1 --> 0:2\n{\\an8}A\n\nB\n\n2\n0:2 --> "),
         ("vtt", "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>Ja", "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>JA"),
+        ("jsonl", '{"a": 1.0, "de": "x\\u00e4\\""}\r\n\n', '{"a": 1.0, "de": "X\\u00c4\\""}\r\n\n'),
+        ("jsonl", '{"a": "b: \\"de\\": \\"c\\"", "de" : "ä"}', '{"a": "b: \\"de\\": \\"c\\"", "de" : "Ä"}'),
     ],
 )  # fmt: skip
 def test_only_the_text_is_translated(form, source, expected, upper):
-    assert translate_document(upper, source.encode(), form) == (expected.encode(), [])
+    translated = translate_document(upper, source.encode(), form, field=FIELDS[form])
+    assert translated == (expected.encode(), [])
 
 
 def test_the_lines_of_a_cue_are_one_text_and_stay_lines():
@@ -101,3 +104,18 @@ def test_an_unknown_form_is_refused(unchanged):
 def test_a_huge_cue_is_read_at_once(piece, unchanged):
     document = f"0:1 --> 0:2\na %{piece * 50_000}b\n".encode()
     assert translate_document(unchanged, document, "srt")[0] == document
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['{"de": "a"', '["de"]', '{"en": "a"}', '{"de": 1}', '{"de": "a", "b": {"de": "c"}}', '{"a": {"de": "c"}}'],
+)  # fmt: skip
+def test_objects_without_one_text_in_the_field_are_refused(source, unchanged):
+    with pytest.raises(UserError):
+        translate_document(unchanged, source.encode(), "jsonl", field="de")
+
+
+@pytest.mark.parametrize(("form", "field"), [("srt", "de"), ("jsonl", "")])
+def test_a_field_belongs_to_forms_with_fields(form, field, unchanged):
+    with pytest.raises(UsageError, match=form):
+        translate_document(unchanged, b"", form, field=field)

@@ -15,9 +15,9 @@ class Text(NamedTuple):
 class Form(NamedTuple):
     """A form of documents."""
 
-    find: Callable[[str], Iterator[Text]]
-    """yields the texts of a document in their order; raises ValueError if the document is
-    damaged"""
+    find: Callable[[str, str], Iterator[Text]]
+    """yields the texts of a document in their order, given a field; raises ValueError if
+    the document is damaged"""
     encode: Callable[[str, str], str]
     """returns the characters of a translation, given the characters that it replaces; a text that
     is its own translation keeps its characters"""

@@ -16,7 +16,7 @@ _START = re.compile(rf"(?:{TAG.pattern}|\s|[-–—])*")
 _BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
 
 
-def find_texts(document: str) -> Iterator[Text]:
+def find_texts(document: str, field: str = "") -> Iterator[Text]:
     """Yield the texts of subtitles. A blank line ends a cue in WebVTT, but not in SRT."""
     is_vtt = "WEBVTT" in document[:7]
     lines = list(_LINE.finditer(document))

@@ -1,0 +1,42 @@
+"""JSON lines: an object per line, of which one field is a text."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from seq2seq_attn.text.documents.base import Form, Text
+
+_STRING = r'("(?:[^"\\]|\\.)*")'
+_FIELD = re.compile(rf"{_STRING}\s*:\s*{_STRING}")
+_LINE = re.compile(r"[^\r\n]+")
+
+
+def find_texts(document: str, field: str) -> Iterator[Text]:
+    """Yield the text of the field in each line.
+
+    Raises:
+        ValueError: a line is not an object, or does not have the field exactly once, as a text.
+    """
+    for number, line in enumerate(_LINE.finditer(document), 1):
+        content = line[0].removeprefix("\ufeff")
+        if not content.strip():
+            continue
+        value = json.loads(content)
+        spans = []
+        for match in _FIELD.finditer(document, line.start(), line.end()):
+            if json.loads(match[1]) == field:
+                spans.append(match.span(2))
+        if not isinstance(value, dict) or field not in value or len(spans) != 1:
+            raise ValueError(f"object {number}: expected one text in the field {field!r}")
+        [(start, stop)] = spans
+        yield Text(start, stop, json.loads(document[start:stop]))
+
+
+def encode(translation: str, original: str) -> str:
+    """Return a translation as a JSON string."""
+    if translation == " ".join(json.loads(original).split()):
+        return original
+    return json.dumps(translation, ensure_ascii=original.isascii())
+
+
+JSON_LINES = Form(find_texts, encode)
