@@ -4,7 +4,8 @@
     L = - sum_t sum_v q_t(v) log p_t(v)
 
 p_t is the distribution of the student at target position t, and q_t that of the teacher, which
-reads the same pair. The mean is over target tokens. `data.vocab_from` gives both runs one vocabulary:
+reads the same pair. The mean is over target tokens. `data.vocab_from` gives both runs one
+vocabulary:
 
     seq2seq train -c quickstart --run-dir runs/teacher
     seq2seq train -c quickstart --import teacher --set data.vocab_from=runs/teacher \\

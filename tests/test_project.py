@@ -1,4 +1,4 @@
-"""The project's own files: the hosted gate runs what exists, and the version stands in one place."""
+"""The project's own files: the hosted gate runs what exists, the version stands in one place."""
 
 import os
 import re

@@ -32,7 +32,10 @@ from seq2seq_attn.text.lines import read_lines
 
 DEFAULT_RUN = Path("runs/lab/demo/demo-attention-s1")
 START_TIMEOUT_S = 120.0
-HEAD = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+HEAD = (
+    "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    "Content-Length: "
+)
 
 
 class Amount(NamedTuple):

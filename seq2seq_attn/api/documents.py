@@ -12,7 +12,7 @@ from seq2seq_attn.api.streams import STREAM, open_output
 from seq2seq_attn.api.writers import Writer
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.documents.base import splice
+from seq2seq_attn.text.documents.base import Text, splice
 from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
 from seq2seq_attn.text.documents.kinds import Kind, kind_by_content, kind_by_suffix
 from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
@@ -63,13 +63,7 @@ def translate_document(
         raise UsageError(f"{form}: expected {', '.join(FORMS)}, and a run that reads one text")
     check_field(form, field)
     encoding = _ENCODINGS.get(document[:2], "utf-8")
-    try:
-        text = document.decode(encoding)
-        if "\0" in text:
-            raise ValueError("a NUL character")
-        found = list(FORMS[form].find(text, field))
-    except ValueError as error:
-        raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
+    text, found = _find_texts(document, encoding, form, field)
     texts = [each for each in found if has_words(each.text)]
     options["n_best"] = 1
     translated = translator.translate_lines([each.text for each in texts], **options)
@@ -89,12 +83,23 @@ def translate_document(
     return splice(text, edits).encode(encoding), messages
 
 
+def _find_texts(document: bytes, encoding: str, form: str, field: str) -> tuple[str, list[Text]]:
+    """Decode a document and find its texts. Raises UserError as `translate_document`."""
+    try:
+        text = document.decode(encoding)
+        if "\0" in text:
+            raise ValueError("a NUL character")
+        return text, list(FORMS[form].find(text, field))
+    except ValueError as error:
+        raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
+
+
 def check_field(form: str, field: str) -> None:
     """Raise UsageError unless there is a field for exactly the forms that have fields."""
     if bool(field) != (form in WITH_FIELDS):
         raise UsageError(
-            f"{form}, --field {field!r}: give --field NAME for {', '.join(WITH_FIELDS)}, and for no "
-            "other form"
+            f"{form}, --field {field!r}: give --field NAME for {', '.join(WITH_FIELDS)}, and for "
+            "no other form"
         )
 
 

@@ -22,8 +22,9 @@ class Outputs(NamedTuple):
     def find_hyps_dirs(self, systems: Sequence[System]) -> list[Path | None]:
         """Return a folder for the translations of each system.
 
-        The folder is in the directory of the run. If the user names a JSON file, the folder is beside
-        this file. Translations are saved only with a JSON file; otherwise each folder is None.
+        The folder is in the directory of the run. If the user names a JSON file, the folder is
+        beside this file. Translations are saved only with a JSON file; otherwise each folder is
+        None.
         """
         file = self.files.get("json")
         if file is None or (file.exists() and not file.is_file()):

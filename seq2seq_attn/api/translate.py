@@ -12,7 +12,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,6 +34,7 @@ from seq2seq_attn.api.streams import (
     open_output,
 )
 from seq2seq_attn.api.writers import (
+    Writer,
     attention_outputs,
     line_form,
     line_writer,
@@ -108,41 +109,45 @@ def translate_lines(
     others["--n-best"] = int(search.get("n_best", 1)) > 1
     document_form = choose_form(names, document, num_sources, others)
     check_field(document_form, field)
-    keep_attention = format == "json" or bool(files)
     options = find_search(translator.search, search)[1]
     warnings = Warnings(", ".join(names), translator, options)
-    if document_form != LINES:
-        search |= {"glossary": entries, "split_sentences": split_sentences}
-        search |= {"record": warnings.record, "field": field}
-        with suggest_smaller_batch(options.batch_size):
-            translate_file(translator, names[0], output, document_form, **search)
-        warnings.log_totals()
-        return
-    with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
-        chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
-        if names:
-            inputs = [(stack.enter_context(open_input(name)), name) for name in names]
-            check = None if document == LINES else check_content
-            chunks = line_chunks(inputs, check)
-        writers = open_attention_writers(stack, translator, files)
-        # The output is opened last and so closed first: drawing a picture may fail afterwards.
-        out = stack.enter_context(open_output(output))
-        form = line_form(format, options.n_best, with_weights=bool(attention))
-        writers = [line_writer(out, form), *writers, warnings.record]
-        bar = stack.enter_context(_progress_bar(names, output))
-        num_lines = 0
-        for chunk in chunks:
-            translated = translator.translate_lines(
-                chunk,
-                keep_attention=keep_attention,
-                glossary=entries,
-                split_sentences=split_sentences,
-                **search,
-            )
-            write_lines(writers, chunk, translated, first=num_lines)
-            num_lines += len(chunk)
-            bar.update(len(chunk))
+    options_of_text = {"glossary": entries, "split_sentences": split_sentences, **search}
+    with suggest_smaller_batch(options.batch_size):
+        if document_form != LINES:
+            options_of_text |= {"record": warnings.record, "field": field}
+            translate_file(translator, names[0], output, document_form, **options_of_text)
+            warnings.log_totals()
+            return
+        with ExitStack() as stack:
+            chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
+            if names:
+                inputs = [(stack.enter_context(open_input(name)), name) for name in names]
+                chunks = line_chunks(inputs, None if document == LINES else check_content)
+            writers = open_attention_writers(stack, translator, files)
+            # The output is opened last and so closed first: drawing a picture may fail afterwards.
+            out = stack.enter_context(open_output(output))
+            form = line_form(format, options.n_best, with_weights=bool(attention))
+            writers = [line_writer(out, form), *writers, warnings.record]
+            bar = stack.enter_context(_progress_bar(names, output))
+            options_of_text["keep_attention"] = format == "json" or bool(files)
+            _translate_chunks(translator, chunks, writers, bar, options_of_text)
     warnings.log_totals()
+
+
+def _translate_chunks(
+    translator: Translator,
+    chunks: Iterable[Sequence[str]],
+    writers: Sequence[Writer],
+    bar: Any,
+    options: Mapping[str, Any],
+) -> None:
+    """Translate lines chunk by chunk, and write each chunk as soon as it is translated."""
+    num_lines = 0
+    for chunk in chunks:
+        translated = translator.translate_lines(chunk, **options)
+        write_lines(writers, chunk, translated, first=num_lines)
+        num_lines += len(chunk)
+        bar.update(len(chunk))
 
 
 def _check_utf8(text: str) -> None:

@@ -54,9 +54,9 @@ class TranslateOptions(TypedDict, total=False):
         Literal["auto", "lines", "srt", "vtt", "jsonl", "ndjson"],
         shared.option(
             "auto|lines|FORM",
-            "FORM: srt, vtt or jsonl, a document of which only the text is translated. auto: the form "
-            "that the suffix of FILE names; other documents are refused. lines: each line is a "
-            "text, whatever it looks like.",
+            "FORM: srt, vtt or jsonl, a document of which only the text is translated. auto: the "
+            "form that the suffix of FILE names; other documents are refused. lines: each line is "
+            "a text, whatever it looks like.",
             default="auto",
         ),
     ]

@@ -9,7 +9,7 @@ from seq2seq_attn.run.names import LAST, LISTED, RUN_FILES
 
 
 def remove_run_files(folder: Path) -> None:
-    """Remove all files that a run writes. The configuration goes last: it makes the folder a run."""
+    """Remove all files that a run writes, the configuration last: it makes the folder a run."""
     files: set[Path] = set()
     for pattern in RUN_FILES:
         files.update(folder.glob(pattern))

@@ -64,8 +64,8 @@ def split_sentences(line: str) -> list[str]:
 
 
 def _goes_on(text: str, end: re.Match[str], *, is_cased: bool) -> bool:
-    """Return whether the sentence goes on after `end`, which may be its end. If the text has capital
-    letters (`is_cased`), a lower-case letter begins no sentence."""
+    """Return whether the sentence goes on after `end`, which may be its end. If the text has
+    capital letters (`is_cased`), a lower-case letter begins no sentence."""
     stop = end.end()
     following = text[stop : stop + _MAX_WORD].lstrip(_OPENERS)
     if _CONTINUATION.match(text, stop) or (is_cased and following[:1].islower()):

@@ -41,12 +41,24 @@ def cue_starts(document):
         ("srt", "0:1 --> 0:2\n- Ja\n- <i>Hund</i>", "0:1 --> 0:2\n- JA\n- <i>HUND</i>"),
         ("srt", "0:1 --> 0:2\n<i>a\r\nb</i>", "0:1 --> 0:2\n<i>A B</i>"),
         ("srt", "0:1 --> 0:2\n<i>a</i>\n<i>b</i>", "0:1 --> 0:2\n<i>A</i>\n<i>B</i>"),
-        ("srt", "0:1 --> 0:2\n{\\an8}a\n\nb\n\n2\n0:2 --> ", "0:1 --> 0:2\n{\\an8}A\n\nB\n\n2\n0:2 --> "),
-        ("vtt", "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>Ja", "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>JA"),
+        (
+            "srt",
+            "0:1 --> 0:2\n{\\an8}a\n\nb\n\n2\n0:2 --> ",
+            "0:1 --> 0:2\n{\\an8}A\n\nB\n\n2\n0:2 --> ",
+        ),
+        (
+            "vtt",
+            "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>Ja",
+            "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>JA",
+        ),
         ("jsonl", '{"a": 1.0, "de": "x\\u00e4\\""}\r\n\n', '{"a": 1.0, "de": "X\\u00c4\\""}\r\n\n'),
-        ("jsonl", '{"a": "b: \\"de\\": \\"c\\"", "de" : "ä"}', '{"a": "b: \\"de\\": \\"c\\"", "de" : "Ä"}'),
+        (
+            "jsonl",
+            '{"a": "b: \\"de\\": \\"c\\"", "de" : "ä"}',
+            '{"a": "b: \\"de\\": \\"c\\"", "de" : "Ä"}',
+        ),
     ],
-)  # fmt: skip
+)
 def test_only_the_text_is_translated(form, source, expected, upper):
     translated = translate_document(upper, source.encode(), form, field=FIELDS[form])
     assert translated == (expected.encode(), [])
@@ -63,8 +75,20 @@ def test_the_lines_of_a_cue_are_one_text_and_stay_lines():
 
 @pytest.mark.parametrize(
     "placeholder",
-    ["%s", "%(name)d", "%1$s", "{0}", "{name}", "${x}", "$x", "%name%", "https://a.b/c", "<b>", "&lt;"],
-)  # fmt: skip
+    [
+        "%s",
+        "%(name)d",
+        "%1$s",
+        "{0}",
+        "{name}",
+        "${x}",
+        "$x",
+        "%name%",
+        "https://a.b/c",
+        "<b>",
+        "&lt;",
+    ],
+)
 @pytest.mark.parametrize("wrong", ["", "{0} {0}"])
 def test_a_placeholder_must_come_back_once(placeholder, wrong):
     source = f"0:1 --> 0:2\nEin Hund {placeholder} heute".encode()
@@ -108,8 +132,15 @@ def test_a_huge_cue_is_read_at_once(piece, unchanged):
 
 @pytest.mark.parametrize(
     "source",
-    ['{"de": "a"', '["de"]', '{"en": "a"}', '{"de": 1}', '{"de": "a", "b": {"de": "c"}}', '{"a": {"de": "c"}}'],
-)  # fmt: skip
+    [
+        '{"de": "a"',
+        '["de"]',
+        '{"en": "a"}',
+        '{"de": 1}',
+        '{"de": "a", "b": {"de": "c"}}',
+        '{"a": {"de": "c"}}',
+    ],
+)
 def test_objects_without_one_text_in_the_field_are_refused(source, unchanged):
     with pytest.raises(UserError):
         translate_document(unchanged, source.encode(), "jsonl", field="de")

@@ -1,4 +1,4 @@
-"""The forms of documents: where their texts are, and how translations are written in their place."""
+"""The forms of documents: where their texts are, and how translations replace them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
