@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,29 +85,14 @@ def score_pairs(
         translator = load(run_dir, device)
     if links is not None:
         check_attention(translator, "--links", links)
-    scored: list[PairScore] = []
-    pairs_with_links: list[tuple[Translation, list[str], list[str]]] = []
-
-    def form(number: int, line: str, translations: list[Translation]) -> str:
-        pair = translations[0]
-        score = score_pair(translator, pair)
-        scored.append(score)
-        if gold is not None:
-            pairs_with_links.append((pair, words_of(line), words_of(targets[number])))
-        if format == "json":
-            return _as_json(score, pair)
-        return f"{score.log_prob:.4f}\t{score.num_tokens}"
-
+    scores = _Scores(translator, targets, gold, format)
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
-        out = line_writer(stack.enter_context(open_output(STREAM)), form)
+        out = line_writer(stack.enter_context(open_output(STREAM)), scores.record)
         writers = [out, *open_attention_writers(stack, translator, files)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_lines(writers, sources, ([pair] for pair in decoded))
-    _log_totals(scored)
-    if gold is not None:
-        weights = [weights_TS for _, weights_TS in word_weights(pairs_with_links)]
-        _log_fit(score_shifts(gold_pairs(weights, gold)))
+    scores.log()
 
 
 class PairScore(NamedTuple):
@@ -120,6 +106,36 @@ class PairScore(NamedTuple):
     unknown_target: list[int]
     """The positions of target tokens that are scored as `<unk>`. If the output copies source
     tokens, a target token that occurs in the source is not scored as `<unk>`."""
+
+
+@dataclass
+class _Scores:
+    """The scores of the pairs so far, and the pairs that have gold links."""
+
+    translator: Translator
+    targets: Sequence[str]
+    gold: Sequence[str] | None
+    format: str
+    pairs: list[PairScore] = field(default_factory=list)
+    with_links: list[tuple[Translation, list[str], list[str]]] = field(default_factory=list)
+
+    def record(self, number: int, line: str, translations: list[Translation]) -> str:
+        """Score a pair, and return its line of output. The signature is that of `LineForm`."""
+        pair = translations[0]
+        score = score_pair(self.translator, pair)
+        self.pairs.append(score)
+        if self.gold is not None:
+            self.with_links.append((pair, words_of(line), words_of(self.targets[number])))
+        if self.format == "json":
+            return _as_json(score, pair)
+        return f"{score.log_prob:.4f}\t{score.num_tokens}"
+
+    def log(self) -> None:
+        """Log totals, and how well the attention agrees with the gold links."""
+        _log_totals(self.pairs)
+        if self.gold is not None:
+            weights = [weights_TS for _, weights_TS in word_weights(self.with_links)]
+            _log_fit(score_shifts(gold_pairs(weights, self.gold)))
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
