@@ -28,7 +28,7 @@ ROOM = 1.03
 """A figure may be so many times its goal."""
 MAX_COLUMNS = 100
 GOALS = {
-    "package: tokens": 184_200,
+    "package: tokens": 184_400,
     "package: tokens per line": 8.5,
     "package: characters per line": 38,
     "package: tuple assignments": 4,
@@ -47,8 +47,8 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "lines of the longest function": 72,
-    "package: tokens": 184_200,
+    "lines of the longest function": 60,
+    "package: tokens": 184_400,
     "laboratory: tokens": 63_500,
     "web: lines": 3_560,
     "tests: tokens": 232_000,
