@@ -55,7 +55,14 @@ NAVIGATION = {
         "docs/speed/README",
         "docs/typos",
     ],
-    "Change": ["docs/architecture", "CONTRIBUTING", "SECURITY", "data/README", "CHANGELOG"],
+    "Change": [
+        "docs/architecture",
+        "docs/stability",
+        "CONTRIBUTING",
+        "SECURITY",
+        "data/README",
+        "CHANGELOG",
+    ],
 }
 
 

@@ -31,4 +31,4 @@ def assert_fails(
     assert "Traceback" not in err
     lines = err.splitlines()
     assert [line for line in lines if line.startswith("error: ")] == lines[-1:]
-    assert message in lines[-1]
+    assert message in lines[-1], lines[-1]

@@ -241,7 +241,7 @@ def test_only_the_reader_of_stdout_ends_a_command_well(capfd, monkeypatch):
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
 
 
-ENDING = """
+INTERRUPTED = """
 import atexit, os, signal
 import seq2seq_attn.__main__ as main
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -252,7 +252,7 @@ main.main()
 
 
 def test_ctrl_c_while_the_process_ends_is_quiet():
-    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
     assert done.returncode == -signal.SIGINT
     assert done.stderr == ""
 

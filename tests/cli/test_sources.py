@@ -71,7 +71,7 @@ def options(root: Path, name: str, *more: str) -> list[str]:
 def columns(root: Path, name: str) -> Path:
     """The test lines of a run's sources as one file of columns."""
     sides = [read_lines(root / "corpus" / f"test.{language}") for language in SOURCES[name]]
-    path = root / f"{name}.tsv"
+    path = root / f"{name}.txt"
     write_lines(path, map("\t".join, zip(*sides, strict=True)))
     return path
 

@@ -25,7 +25,7 @@ from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ("cosine", "variants")
+EXAMPLES = ("bag_of_words", "cosine", "variants")
 NAMES = [
     "README.md",
     "CONTRIBUTING.md",
@@ -142,7 +142,7 @@ def test_the_front_pages_stay_short():
     assert len(PAGES["README.md"].splitlines()) <= 150
     assert len(PAGES["README.md"].split()) <= 1200
     assert len(PAGES["CONTRIBUTING.md"].splitlines()) <= 150
-    assert len(PAGES["CHANGELOG.md"].splitlines()) <= 15
+    assert len(PAGES["CHANGELOG.md"].splitlines()) <= 40
 
 
 def test_the_two_main_commands_are_on_the_first_screen():

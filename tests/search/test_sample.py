@@ -19,7 +19,7 @@ PROBABILITIES = {
     B: 0.4,
 }
 MODEL = FakeModel(scripted={(): PROBABILITIES})
-NUM_DRAWS = 2_000
+NUM_DRAWS = 1_000
 
 
 def samples(model, sources, limits, number=1, **options):
