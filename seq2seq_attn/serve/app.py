@@ -283,4 +283,5 @@ async def refuse(_: Request, error: Exception) -> Response:
     """Return the answer to a rejected request. Clients of LibreTranslate read its `error`, and
     clients of DeepL its `message`."""
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail, "message": error.detail}, error.status_code)
+    content = {"error": error.detail, "message": error.detail}
+    return JSONResponse(content, error.status_code, headers=error.headers)

@@ -163,6 +163,12 @@ def test_openapi_describes_every_path_with_its_parameters(client):
         assert client.ask(method.upper(), path, b"")[0] not in (404, 405)
 
 
+def test_a_wrong_method_names_the_methods_of_its_path(client):
+    answer = client.open("GET", "/translate")
+    assert answer.status == 405
+    assert answer.getheader("Allow") == "POST"
+
+
 def test_a_log_line_names_the_client(client, caplog):
     caplog.set_level(logging.INFO)
     client.ask("GET", "/health")
