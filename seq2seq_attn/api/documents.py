@@ -108,8 +108,9 @@ def translate_file(
 ) -> None:
     """Translate the document in a file or on standard input, with options of `translate_document`.
     Write it to `output`, and log the texts that stay untranslated."""
+    content = _read_document(name)
     try:
-        new, messages = translate_document(translator, _read_document(name), form, **options)
+        new, messages = translate_document(translator, content, form, **options)
     except UserError as error:
         raise type(error)(f"{_shown(name)}: {error}") from None
     with open_output(output) as out:
@@ -120,7 +121,7 @@ def translate_file(
 
 
 def _read_document(name: str) -> bytes:
-    """Return the bytes of standard input, or of a file, decompressed."""
+    """Return the bytes of standard input, or the decompressed bytes of a file."""
     if name == STREAM:
         return sys.stdin.buffer.read()
     with open_bytes(Path(name)) as (stream, *_), explain_unreadable(Path(name)):
@@ -142,22 +143,29 @@ def choose_form(
         UsageError: a form does not go with other options.
         UserError: the suffix of a file is that of a document that cannot be read.
     """
-    form = LINES if document == _AUTO else document
-    for name in names if document == _AUTO else ():
-        suffix = plain_name(Path(name)).lower().rpartition(".")[2]
-        kind = kind_by_suffix(suffix)
-        if num_sources > 1 and suffix in _TABLES:
-            continue
-        if suffix in FORMS and len(names) == 1:
-            form = suffix
-        elif kind is not None:
-            raise _not_lines(name, kind)
+    form = _form_by_suffix(names, num_sources) if document == _AUTO else document
     used = [option for option, value in others.items() if value]
     if form != LINES and (used or len(names) != 1):
         raise UsageError(
             f"a document ({form}): give one -i FILE, without {', '.join(others)}; --document lines "
             "translates its lines as they are"
         )
+    return form
+
+
+def _form_by_suffix(names: Sequence[str], num_sources: int) -> str:
+    """Return the form that the suffix of the only input names, or lines. Raises UserError for the
+    suffix of a document that cannot be read."""
+    form = LINES
+    for name in names:
+        suffix = plain_name(Path(name)).lower().rpartition(".")[2]
+        kind = kind_by_suffix(suffix)
+        if num_sources > 1 and suffix in _TABLES:
+            continue  # its columns are the sources
+        if suffix in FORMS and len(names) == 1:
+            form = suffix
+        elif kind is not None:
+            raise _not_lines(name, kind)
     return form
 
 

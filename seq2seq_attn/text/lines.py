@@ -75,11 +75,9 @@ def explain_unreadable(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        reason = (
-            "no such file"
-            if isinstance(error, FileNotFoundError)
-            else getattr(error, "strerror", None) or error
-        )
+        if isinstance(error, FileNotFoundError):
+            raise UserError(f"{path}: no such file; name another file") from None
+        reason = getattr(error, "strerror", None) or error
         raise UserError(
             f"{path}: cannot be read ({reason}); name another file, or decompress it first"
         ) from None

@@ -62,6 +62,10 @@ def test_documents_are_translated_as_lines_on_request(command, tmp_path, capsys,
     assert len(lines) == text.count("\n")
 
 
+def test_a_missing_document_is_named_once(command, capsys):
+    assert_fails(capsys, *command, "-i", "in.srt", code=1, message="error: in.srt: no such file")
+
+
 def test_an_unknown_form_is_refused(command, tmp_path, capsys):
     (tmp_path / "in").write_text(TEXT, "utf-8")
     assert_fails(capsys, *command, "-i", "in", "--document", "docx", code=2, message="docx")
