@@ -108,6 +108,7 @@ def write_text_files(folder):
         "french.txt": targets,
         "FILE": sources,
         "in.de": ["Ein Hund.", "", "Zwei Hunde."],
+        "moses.txt": sources,
         "film.srt": ["1", "00:00:01,000 --> 00:00:02,000", "Ein Hund."],
         "gold.links": ["0-0"] * NUM_PAIRS,
         "corpus/train.vectors": ["picture.npy"] * NUM_PAIRS,
