@@ -28,7 +28,7 @@ ROOM = 1.03
 """A figure may be so many times its goal."""
 MAX_COLUMNS = 100
 GOALS = {
-    "package: tokens": 184_400,
+    "package: tokens": 154_000,
     "package: tokens per line": 8.5,
     "package: characters per line": 38,
     "package: tuple assignments": 4,
@@ -51,7 +51,7 @@ NOT_REACHED = {
     "package: tokens": 184_400,
     "laboratory: tokens": 63_500,
     "web: lines": 3_560,
-    "tests: tokens": 232_000,
+    "tests: tokens": 225_500,
     "tests: tokens per line": 10.0,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""
