@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "lines of the longest function": 62,
+    "lines of the longest function": 57,
     "package: tokens": 184_400,
     "laboratory: tokens": 63_500,
     "web: lines": 3_560,

@@ -73,7 +73,7 @@ def measure(path: Path) -> Record:
     found = translator.translate(text.source, keep_attention=False)
     clean = [line for line, best in zip(text.source, found, strict=True) if not best.unknown]
     record["lines_with_unknown_words"] = len(text.source) - len(clean)
-    record["speed_of_clean_text"] = ratio_of_speed(translator, clean)
+    record["speed_of_clean_text"] = relative_speed(translator, clean)
     return record
 
 
@@ -81,7 +81,7 @@ def translate(translator: Translator, lines: Sequence[str], unk: str) -> list[st
     return [best.text for best in translator.translate(lines, keep_attention=False, unk=unk)]
 
 
-def ratio_of_speed(translator: Translator, lines: Sequence[str]) -> float:
+def relative_speed(translator: Translator, lines: Sequence[str]) -> float:
     """Speed with the rule / without, in turns on the same lines, by processor time."""
     seconds = {"pass": 0.0, "keep": 0.0}
     for unk in ("keep", "pass", "pass", "keep", "keep", "pass", "pass", "keep"):

@@ -99,10 +99,7 @@ def translate_lines(
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
     entries = read_glossary(glossary) if glossary else ()
-    keep_memory_flat()
-    keep_primitives(TRANSLATING_PRIMITIVES)
-    with paused_collector():
-        translator = load(run or None, device, precision=precision)
+    translator = _load(run, device, precision)
     _check_sources(texts, names, translator)
     num_sources = translator.source_tokenizer.num_columns
     others: dict[str, object] = {"--format json": format == "json", **files}
@@ -119,10 +116,8 @@ def translate_lines(
             warnings.log_totals()
             return
         with ExitStack() as stack:
-            chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
-            if names:
-                inputs = [(stack.enter_context(open_input(name)), name) for name in names]
-                chunks = line_chunks(inputs, None if document == LINES else check_content)
+            joined = _join_sources(texts, translator)
+            chunks = _open_chunks(stack, names, document) if names else [joined]
             writers = open_attention_writers(stack, translator, files)
             # The output is opened last and so closed first: drawing a picture may fail afterwards.
             out = stack.enter_context(open_output(output))
@@ -132,6 +127,20 @@ def translate_lines(
             options_of_text["keep_attention"] = format == "json" or bool(files)
             _translate_chunks(translator, chunks, writers, bar, options_of_text)
     warnings.log_totals()
+
+
+def _load(run: Sequence[str | Path], device: str, precision: str) -> Translator:
+    """Load a run or an ensemble, in a process that only translates."""
+    keep_memory_flat()
+    keep_primitives(TRANSLATING_PRIMITIVES)
+    with paused_collector():
+        return load(run or None, device, precision=precision)
+
+
+def _open_chunks(stack: ExitStack, names: Sequence[str], document: str) -> Iterable[list[str]]:
+    """Open the input files, and return their lines in chunks."""
+    inputs = [(stack.enter_context(open_input(name)), name) for name in names]
+    return line_chunks(inputs, None if document == LINES else check_content)
 
 
 def _translate_chunks(

@@ -142,9 +142,7 @@ def score_sets(
     if not separates_words(language):
         settings = replace(settings, length_in="characters")
     lengths, tokenizer_name = _count_lengths(sets, language, settings)
-    groups: dict[int, list[int]] = {}
-    for index, test_set in enumerate(sets):
-        groups.setdefault(test_set.num_concatenated, []).append(index)
+    groups = _group_by_concatenation(sets)
     edges = {}
     for number, group in groups.items():
         group_lengths = np.concatenate([lengths[index] for index in group])
@@ -156,9 +154,8 @@ def score_sets(
     for indices in [[index] for index in range(len(sets))] + pooled:
         test_set = _merge_sets([sets[index] for index in indices])
         set_lengths = np.concatenate([lengths[index] for index in indices])
-        buckets = make_buckets(
-            set_lengths, edges[test_set.num_concatenated], merge_below=settings.merge_below
-        )
+        set_edges = edges[test_set.num_concatenated]
+        buckets = make_buckets(set_lengths, set_edges, merge_below=settings.merge_below)
         outputs = {}
         for name, set_outputs in translations.items():
             outputs[name] = _merge_translations([set_outputs[index] for index in indices])
@@ -166,6 +163,14 @@ def score_sets(
         scored.append(scorer.score_set(test_set, outputs, buckets, attention))
         scored_lengths.append(set_lengths)
     return Scored(scored, scored_lengths, tokenizer_name, edges, settings, languages)
+
+
+def _group_by_concatenation(sets: Sequence[EvaluationSet]) -> dict[int, list[int]]:
+    """Return the indices of the sets by the number of pairs that each of their pairs joins."""
+    groups: dict[int, list[int]] = {}
+    for index, test_set in enumerate(sets):
+        groups.setdefault(test_set.num_concatenated, []).append(index)
+    return groups
 
 
 class _Scorer(NamedTuple):

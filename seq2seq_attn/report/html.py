@@ -81,15 +81,6 @@ def html_report(
         all_maps.append(flatten(output.maps or [None] * len(output.lines) for output in outputs))
     maps, floor = _fit(all_maps)
     chrf = _sentence_chrf(sets, translations)
-    runs = []
-    for name, outputs, (config, validations) in zip(names, translations, histories, strict=True):
-        run = {
-            "name": name,
-            "config": config,
-            "no_map": ", or ".join(dict.fromkeys(output.no_map for output in outputs)),
-            "validations": _thin(validations),
-        }
-        runs.append(run)
     token_lists: TokenLists = {}
     lengths = report.scored.lengths[: len(sets)]
     payload = {
@@ -101,7 +92,7 @@ def html_report(
         "legend": report.legend,
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
-        "runs": runs,
+        "runs": _describe_runs(names, translations, histories),
         "floor": floor,
         "example": choose_example(maps, chrf),
         "sentences": {
@@ -117,6 +108,25 @@ def html_report(
         "tokens": list(token_lists),
     }
     return fill_page(WEB, f"Evaluation: {', '.join(names)}", _STYLES, SCRIPTS, payload)
+
+
+def _describe_runs(
+    names: Sequence[str],
+    translations: Sequence[Sequence[SetTranslations]],
+    histories: Sequence[tuple[Mapping[str, Any], Sequence[Validation]]],
+) -> list[dict[str, Any]]:
+    """Return the name, the configuration and the validations of each run as JSON values, and why
+    it has no attention maps."""
+    runs = []
+    for name, outputs, (config, validations) in zip(names, translations, histories, strict=True):
+        run = {
+            "name": name,
+            "config": config,
+            "no_map": ", or ".join(dict.fromkeys(output.no_map for output in outputs)),
+            "validations": _thin(validations),
+        }
+        runs.append(run)
+    return runs
 
 
 def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:

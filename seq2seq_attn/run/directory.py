@@ -386,8 +386,7 @@ class Run:
 
     @cached_property
     def validations(self) -> list[Validation]:
-        """The validations of training, ordered by update. The list is empty if the file is missing
-        or unreadable."""
+        """The validations of training in order; empty if their file is missing or unreadable."""
         if not self.metrics_path.exists():
             return []
         try:
