@@ -3,19 +3,16 @@
 import logging
 import math
 import sys
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.api.streams import STREAM, open_output
 from seq2seq_attn.api.writers import Writer
-from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.documents.base import Text, splice
-from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
+from seq2seq_attn.text.documents.document import parse_document, replace_texts
+from seq2seq_attn.text.documents.forms import FORMS
 from seq2seq_attn.text.documents.kinds import Kind, kind_by_content, kind_by_suffix
-from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
 from seq2seq_attn.text.lines import explain_unreadable, open_bytes, plain_name
 from seq2seq_attn.translate.translator import Translator
 
@@ -24,8 +21,6 @@ LINES = "lines"
 _AUTO = "auto"
 _TABLES = ("tsv", "tab")
 """suffixes of tables that a run with several sources reads as lines"""
-_ENCODINGS = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
-"""encodings by their byte-order mark"""
 _MAX_SHOWN = 10
 """Maximum number of texts that a warning quotes."""
 
@@ -58,49 +53,20 @@ def translate_document(
         UsageError: the form is unknown, or has or lacks a field, or the run does not read one text.
         UserError: the document is damaged, or not text in UTF-8 or UTF-16.
     """
+    parsed = parse_document(document, form, field)
     source = translator.source_tokenizer
-    if form not in FORMS or source.num_columns != 1 or source.vector_size is not None:
-        raise UsageError(f"{form}: expected {', '.join(FORMS)}, and a run that reads one text")
-    check_field(form, field)
-    encoding = _ENCODINGS.get(document[:2], "utf-8")
-    text, found = _find_texts(document, encoding, form, field)
-    texts = [each for each in found if has_words(each.text)]
+    if source.num_columns != 1 or source.vector_size is not None:
+        raise UsageError(f"{form}: expected a run that reads one text")
     options["n_best"] = 1
-    translated = translator.translate_lines([each.text for each in texts], **options)
-    edits = []
-    messages = []
-    for each, translations in zip(texts, translated, strict=True):
+    texts = [each.text for each in parsed.texts]
+    translated = translator.translate_lines(texts, **options)
+    replacements = []
+    for text, translations in zip(parsed.texts, translated, strict=True):
         best = translations[0]
-        line = text.count("\n", 0, each.start)
         if record:
-            record(line, each.text, translations)
-        is_translated = bool(best.text) and math.isfinite(best.log_prob)
-        if not is_translated or not keeps_placeholders(each.text, best.text):
-            messages.append(f"line {line + 1}: {shorten(each.text)}")
-            continue
-        new = FORMS[form].encode(best.text, text[each.start : each.stop])
-        edits.append((each, new))
-    return splice(text, edits).encode(encoding), messages
-
-
-def _find_texts(document: bytes, encoding: str, form: str, field: str) -> tuple[str, list[Text]]:
-    """Decode a document and find its texts. Raises UserError as `translate_document`."""
-    try:
-        text = document.decode(encoding)
-        if "\0" in text:
-            raise ValueError("a NUL character")
-        return text, list(FORMS[form].find(text, field))
-    except ValueError as error:
-        raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
-
-
-def check_field(form: str, field: str) -> None:
-    """Raise UsageError unless there is a field for exactly the forms that have fields."""
-    if bool(field) != (form in WITH_FIELDS):
-        raise UsageError(
-            f"{form}, --field {field!r}: give --field NAME for {', '.join(WITH_FIELDS)}, and for "
-            "no other form"
-        )
+            record(parsed.line(text), text.text, translations)
+        replacements.append(best.text if math.isfinite(best.log_prob) else "")
+    return replace_texts(parsed, replacements)
 
 
 def translate_file(

@@ -22,7 +22,6 @@ from tqdm import tqdm
 from seq2seq_attn.api.documents import (
     LINES,
     check_content,
-    check_field,
     choose_form,
     translate_file,
 )
@@ -51,6 +50,7 @@ from seq2seq_attn.runtime.memory import (
     suggest_smaller_batch,
 )
 from seq2seq_attn.search.base import find_search
+from seq2seq_attn.text.documents.document import check_field
 from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.text.lines import count_lines, warn_about_tabs
 from seq2seq_attn.text.marks import SPACE
