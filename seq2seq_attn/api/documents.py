@@ -38,19 +38,21 @@ def translate_document(
 ) -> tuple[bytes, list[str]]:
     """Translate the texts of a document. All other bytes stay as they are.
 
-    Returns the translated document, and a message for each text that stays untranslated, because
-    its translation would lose a placeholder such as `%s` or a tag such as `<b>`.
+    Each line of a text is translated by itself. Returns the translated document, and a message for
+    each text that stays untranslated, because its translation would lose a placeholder such as
+    `%s`, a tag such as `<b>` or other markup.
 
     Args:
         document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
-        form: `srt`, `vtt`, or `jsonl` for an object per line.
-        field: the field of JSON that is translated.
+        form: the form of the document, by its suffix, such as `srt` or `po`.
+        field: the field of JSON, or the column of a table, that is translated.
         record: a function that is called with the line number (from 0), the text and the
             translations of each text.
         options: options of the search, as in `Translator.translate`.
 
     Raises:
-        UsageError: the form is unknown, or has or lacks a field, or the run does not read one text.
+        UsageError: the form is unknown, the field is not in the document, or the run does not read
+            one text.
         UserError: the document is damaged, or not text in UTF-8 or UTF-16.
     """
     parsed = parse_document(document, form, field)
@@ -82,7 +84,7 @@ def translate_file(
     with open_output(output) as out:
         out.write(new)
     if messages:
-        warning = "%s: untranslated texts, whose placeholders or tags would be lost: %d; %s"
+        warning = "%s: untranslated texts, whose placeholders or markup would be lost: %d; %s"
         log.warning(warning, _shown(name), len(messages), "; ".join(messages[:_MAX_SHOWN]))
 
 

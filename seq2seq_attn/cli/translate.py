@@ -8,6 +8,7 @@ import typer
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.runtime.memory import paused_collector
+from seq2seq_attn.text.documents.forms import FORMS
 
 
 class TranslateOptions(TypedDict, total=False):
@@ -51,17 +52,20 @@ class TranslateOptions(TypedDict, total=False):
         ),
     ]
     document: Annotated[
-        Literal["auto", "lines", "srt", "vtt", "jsonl", "ndjson"],
+        str,
         shared.option(
             "auto|lines|FORM",
-            "FORM: srt, vtt or jsonl, a document of which only the text is translated. auto: the "
+            f"FORM: {', '.join(FORMS)}, a document of which only the text is translated. auto: the "
             "form that the suffix of FILE names; other documents are refused. lines: each line is "
             "a text, whatever it looks like.",
             default="auto",
         ),
     ]
     field: Annotated[
-        str, shared.option("NAME", "The field of JSON lines to translate.", default=False)
+        str,
+        shared.option(
+            "NAME", "The field of JSON lines or the column of a table to translate.", default=False
+        ),
     ]
     glossary: shared.Glossary
     split_sentences: Annotated[

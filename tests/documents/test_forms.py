@@ -57,6 +57,7 @@ def cue_starts(document):
             '{"a": "b: \\"de\\": \\"c\\"", "de" : "ä"}',
             '{"a": "b: \\"de\\": \\"c\\"", "de" : "Ä"}',
         ),
+        ("jsonl", '{"de": " a \\n b\\n\\n1\\n"}', '{"de": " A \\n B\\n\\n1\\n"}'),
     ],
 )
 def test_only_the_text_is_translated(form, source, expected, upper):
@@ -148,5 +149,5 @@ def test_objects_without_one_text_in_the_field_are_refused(source, unchanged):
 
 @pytest.mark.parametrize(("form", "field"), [("srt", "de"), ("jsonl", "")])
 def test_a_field_belongs_to_forms_with_fields(form, field, unchanged):
-    with pytest.raises(UsageError, match=form):
-        translate_document(unchanged, b"", form, field=field)
+    with pytest.raises(UsageError, match="--field"):
+        translate_document(unchanged, b"{}", form, field=field)

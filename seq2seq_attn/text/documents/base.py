@@ -5,11 +5,18 @@ from typing import NamedTuple
 
 
 class Text(NamedTuple):
-    """A text of a document. Its translation replaces the characters from `start` to `stop`."""
+    """A text of a document. Its translation replaces the characters from `start` to `stop`, which
+    need not be those of the text: a catalogue has a place for the translation beside each text."""
 
     start: int
     stop: int
     text: str
+    """the text without markup of the document; each of its lines is translated by itself"""
+    group: int | None = None
+    """texts of a group, such as the forms of a plural, are translated all or none"""
+    before: str = ""
+    after: str = ""
+    """characters of the document that enclose the translation"""
 
 
 class Form(NamedTuple):
@@ -17,10 +24,11 @@ class Form(NamedTuple):
 
     find: Callable[[str, str], Iterator[Text]]
     """yields the texts of a document in their order, given a field; raises ValueError if
-    the document is damaged"""
+    the document is damaged, and UsageError if it does not have the field"""
     encode: Callable[[str, str], str]
     """returns the characters of a translation, given the characters that it replaces; a text that
-    is its own translation keeps its characters"""
+    is its own translation keeps its characters; raises ValueError if the translation would damage
+    the document"""
 
 
 def splice(document: str, translations: Iterable[tuple[Text, str]]) -> str:

@@ -1,7 +1,7 @@
 """A document in memory: its texts, and its bytes with their translations."""
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from seq2seq_attn.config import shorten
@@ -20,8 +20,10 @@ class Document(NamedTuple):
     content: str
     encoding: str
     form: Form
+    places: list[Text]
+    """the texts as the form finds them, of one line or several"""
     texts: list[Text]
-    """the texts that have words, in their order"""
+    """the lines with words of all places, in their order: each is translated by itself"""
 
     def line(self, text: Text) -> int:
         """Return the line number of a text, from 0."""
@@ -32,7 +34,7 @@ def parse_document(document: bytes, form: str, field: str = "") -> Document:
     """Find the texts of a document, with the arguments of `translate_document`.
 
     Raises:
-        UsageError: the form is unknown, or has or lacks a field.
+        UsageError: the form is unknown, or the field is not in the document.
         UserError: the document is damaged, or not text in UTF-8 or UTF-16.
     """
     if form not in FORMS:
@@ -43,30 +45,66 @@ def parse_document(document: bytes, form: str, field: str = "") -> Document:
         content = document.decode(encoding)
         if "\0" in content:
             raise ValueError("a NUL character")
-        texts = [text for text in FORMS[form].find(content, field) if has_words(text.text)]
+        places = [text for text in FORMS[form].find(content, field) if text.text.strip()]
     except ValueError as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
-    return Document(content, encoding, FORMS[form], texts)
+    texts = []
+    for place in places:
+        for line in filter(has_words, place.text.splitlines()):
+            texts.append(place._replace(text=line.strip()))
+    return Document(content, encoding, FORMS[form], places, texts)
 
 
 def check_field(form: str, field: str) -> None:
-    """Raise UsageError unless there is a field for exactly the forms that have fields."""
-    if bool(field) != (form in WITH_FIELDS):
-        raise UsageError(
-            f"{form}, --field {field!r}: give --field NAME for {', '.join(WITH_FIELDS)}, and for "
-            "no other form"
-        )
+    """Raise UsageError if there is a field for a form that has no fields."""
+    if field and form not in WITH_FIELDS:
+        raise UsageError(f"{form}, --field {field!r}: give it only for {', '.join(WITH_FIELDS)}")
 
 
 def replace_texts(document: Document, translations: Iterable[str]) -> tuple[bytes, list[str]]:
     """Return the bytes of the document with translations in place of its texts, and a message for
-    each text that stays, because its translation is empty or loses a placeholder or a tag."""
+    each place that stays, because a translation is empty or loses a placeholder or markup."""
+    remaining = iter(translations)
+    replaced = []
+    failed_groups = set()
+    for place in document.places:
+        new = _encode(document, place, _replace_lines(place.text, remaining))
+        replaced.append((place, new))
+        if new is None:
+            failed_groups.add(place.group)
     edits = []
     messages = []
-    for text, translation in zip(document.texts, translations, strict=True):
-        if not translation or not keeps_placeholders(text.text, translation):
-            messages.append(f"line {document.line(text) + 1}: {shorten(text.text)}")
-            continue
-        original = document.content[text.start : text.stop]
-        edits.append((text, document.form.encode(translation, original)))
+    for place, new in replaced:
+        if new is None or place.group in failed_groups - {None}:
+            messages.append(f"line {document.line(place) + 1}: {shorten(place.text)}")
+        else:
+            edits.append((place, new))
     return splice(document.content, edits).encode(document.encoding), messages
+
+
+def _replace_lines(text: str, translations: Iterator[str]) -> str:
+    """Return a text whose lines with words are replaced by the next translations. White space at
+    the ends of lines stays. Return an empty string if a translation is empty."""
+    pieces = []
+    is_complete = True
+    for piece in text.splitlines(keepends=True):
+        line = piece.strip()
+        if has_words(line):
+            translation = next(translations)
+            is_complete &= bool(translation)
+            piece = piece.replace(line, translation, 1)
+        pieces.append(piece)
+    return "".join(pieces) if is_complete else ""
+
+
+def _encode(document: Document, place: Text, translation: str) -> str | None:
+    """Return the characters that replace a text, or None if it must stay untranslated."""
+    if not translation:
+        return None
+    if has_words(place.text) and not keeps_placeholders(place.text, translation):
+        return None
+    original = document.content[place.start : place.stop]
+    try:
+        return f"{place.before}{document.form.encode(translation, original)}{place.after}"
+    except ValueError:
+        return None

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.documents.base import Form, Text
 
 _STRING = r'("(?:[^"\\]|\\.)*")'
@@ -15,8 +16,11 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     """Yield the text of the field in each line.
 
     Raises:
+        UsageError: the field has no name.
         ValueError: a line is not an object, or does not have the field exactly once, as a text.
     """
+    if not field:
+        raise UsageError("give the field of the objects, --field NAME")
     for number, line in enumerate(_LINE.finditer(document), 1):
         content = line[0].removeprefix("\ufeff")
         if not content.strip():
@@ -34,7 +38,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
 def encode(translation: str, original: str) -> str:
     """Return a translation as a JSON string."""
-    if translation == " ".join(json.loads(original).split()):
+    if translation.split() == json.loads(original).split():
         return original
     return json.dumps(translation, ensure_ascii=original.isascii())
 

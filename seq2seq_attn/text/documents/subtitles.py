@@ -52,7 +52,7 @@ def _text(document: str, start: int, stop: int) -> Text:
 
 def encode(translation: str, original: str) -> str:
     """Return a translation with line breaks if the original has some."""
-    if translation == " ".join(original.split()):
+    if translation.split() == original.split():
         return original
     line_break = _BREAK.search(original)
     return line_break[0].join(wrap(translation, _WIDTH)) if line_break else translation
