@@ -27,7 +27,13 @@ copybutton_prompt_text = "$ "
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 root_doc = "README"
-include_patterns = ["*.md", "data/README.md", "docs/**.md", "docs/learn/[0-9]*.py"]
+include_patterns = [
+    "*.md",
+    "data/README.md",
+    "examples/plugin/README.md",
+    "docs/**.md",
+    "docs/learn/[0-9]*.py",
+]
 html_theme = "furo"
 html_show_copyright = html_show_sphinx = html_copy_source = False
 html_theme_options = {"top_of_page_buttons": []}
@@ -59,6 +65,7 @@ NAVIGATION = {
         "docs/architecture",
         "docs/stability",
         "CONTRIBUTING",
+        "examples/plugin/README",
         "SECURITY",
         "data/README",
         "CHANGELOG",

@@ -1,8 +1,7 @@
-"""Find variants by name: a file in the axis's folder, or a module that the user imported with
-`--import`.
+"""Find variants by name: a file in the axis's folder, a module that the user imported with
+`--import`, or a module of an installed package that declares it (`runtime.plugins`).
 
-A configuration may come from someone else, so a name in it never imports a module. Only
-`import_variants` imports modules, and only those that the user has named.
+A configuration may come from someone else, so a name in it imports no other module.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from pydantic import Field, PrivateAttr, PydanticUserError, TypeAdapter, Validat
 from seq2seq_attn.config.explain import explain_value
 from seq2seq_attn.config.types import NestedOptions, Section
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.runtime.plugins import plugins_by_module
 
 ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]
 
@@ -108,9 +108,7 @@ def import_variants(modules: str | Sequence[str]) -> None:
             )
         sys.path.insert(0, folder)  # the installed command does not search the current folder
         try:
-            spec = importlib.util.find_spec(name)
-            _files.add(str(spec.origin if spec else None))
-            _imported[name] = importlib.import_module(name)
+            _import(name)
         except Exception as error:
             absent = error.name if isinstance(error, ModuleNotFoundError) else None
             if absent is not None and f"{name}.".startswith(f"{absent}."):
@@ -120,6 +118,27 @@ def import_variants(modules: str | Sequence[str]) -> None:
             raise UserError(f"--import {name}: cannot be imported ({located(error)})") from error
         finally:
             sys.path.remove(folder)
+
+
+def _import(name: str) -> ModuleType:
+    """Import a module with variants."""
+    spec = importlib.util.find_spec(name)
+    _files.add(str(spec.origin if spec else None))
+    _imported[name] = importlib.import_module(name)
+    return _imported[name]
+
+
+def _import_plugin(name: str) -> ModuleType | None:
+    """Import a module of an installed package that declares it. Return None if none does. Raises
+    UserError: importing the module raises an exception."""
+    if name not in plugins_by_module():
+        return None
+    try:
+        return _import(name)
+    except Exception as error:
+        raise UserError(
+            f"{name}: installed, but cannot be imported ({located(error)}); install it again"
+        ) from error
 
 
 def located(error: Exception) -> str:
@@ -162,6 +181,7 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
     Raises:
         UsageError: there is no such variant; or the module does not define such a function, or
             merely imports it.
+        UserError: a module of an installed package cannot be imported.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
     key = axis.key.format(name=name)
@@ -172,15 +192,16 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
             f"{key}: names both a packaged variant and your module; write '{name}:build' for yours"
         )
     if name in packaged:
-        module = importlib.import_module(f"{axis.package}.{name}")
-    elif module_name in _imported:
-        module = _imported[module_name]
+        module: ModuleType | None = importlib.import_module(f"{axis.package}.{name}")
     else:
-        nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)}"
+        module = _imported.get(module_name) or _import_plugin(module_name)
+    if module is None:
+        known = [*packaged, *plugins_by_module()]
+        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(known)}"
         raise UsageError(
             f"{key}: no such variant; {hint} (a variant of your own module needs --import "
-            f"{module_name})"
+            f"{module_name}, a variant of a package its installation)"
         )
     build: Callable[..., Any] | None = getattr(module, attribute or function, None)
     if build is None and not attribute and function == "build":

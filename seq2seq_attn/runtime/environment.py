@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn import __version__
+from seq2seq_attn.runtime.plugins import plugins_by_module
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +34,9 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     for name in _PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
+    for plugin in plugins_by_module().values():
+        if plugin.dist:
+            versions[plugin.dist.name] = plugin.dist.version
     return {
         "seq2seq_attn": __version__,
         "python": platform.python_version(),

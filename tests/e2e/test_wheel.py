@@ -20,7 +20,15 @@ def installed(tmp_path_factory):
     a .pth file."""
     folder = tmp_path_factory.mktemp("wheel")
     checkout = folder / "checkout"
-    for name in ("seq2seq_attn", "configs", "data", "pyproject.toml", "README.md", "LICENSE"):
+    for name in (
+        "seq2seq_attn",
+        "configs",
+        "data",
+        "tests",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+    ):
         source = ROOT / name
         if source.is_dir():
             ignore = shutil.ignore_patterns("__pycache__", "multi30k", "prepared", "captions-*")
