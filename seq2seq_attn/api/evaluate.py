@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from seq2seq_attn.api.outputs import Outputs, find_outputs
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.hypotheses import HypothesisFile, find_hypotheses, languages_by_suffix
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
@@ -37,8 +37,10 @@ from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.glossary import read_glossary
+from seq2seq_attn.text.tokenizers.words import words_name
 from seq2seq_attn.translate.figure import PlotFormat
 from seq2seq_attn.translate.load import check_alike
 
@@ -84,6 +86,8 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
+    if plots is not None:
+        require("plots", "matplotlib")
     settings = _make_settings(by_length, length_of, length_in, metric, resampling, merge_below)
     systems: list[System] = []
     if runs or not hypotheses:
@@ -93,6 +97,8 @@ def evaluate(
     named = {"json": json, "report": report, "csv": csv, "latex": latex}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems)
+    if length_in == "tokens":
+        words_name(languages.target)  # raises UserError if spaCy is missing, before translating
     translations = _translate(systems, others, sets, outputs, reuse_hypotheses=reuse_hypotheses)
     scored: list[AnySystem] = [*systems, *others]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
@@ -192,7 +198,11 @@ def _write(
         histories.append(system.history() if isinstance(system, System) else ({}, []))
     page = partial(html_report, report, sets, translations, histories)
     if plots is None and outputs.files and not outputs.is_named:
-        plots = "png"
+        try:
+            require("plots", "matplotlib")
+            plots = "png"
+        except UserError as error:
+            log.warning("no plots: %s", error)
     written = write_report_files(report, outputs.files, plots, page, is_named=outputs.is_named)
     if written:
         log.info("written: %s", ", ".join(map(str, written)))
@@ -217,8 +227,8 @@ def _make_settings(
             allowed = ", ".join(choices[option])
             raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
     metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
-    for name in metrics:
-        Measure(name, [])  # raises UsageError for an unknown metric
+    for name in metrics or DEFAULT_METRICS:
+        Measure(name, [])  # raises an error for an unknown metric, or if sacreBLEU is missing
     if by_length is not None:
         parse_edges(by_length)
     return Settings(by_length, length_of, metrics, resampling, merge_below, length_in)

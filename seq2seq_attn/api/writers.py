@@ -19,6 +19,7 @@ from seq2seq_attn.api.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.attention import attention_links, words_from_tokens
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
@@ -152,13 +153,17 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
     """Return the output files of word links and attention by option.
 
     The second file of `--attention` has the key `--attention (2)`, and so on.
-    Raises UsageError if the suffix of an attention file is not a known format.
+    Raises UsageError if the suffix of an attention file is not a known format, and UserError if a
+    plot is wanted and matplotlib is not installed.
     """
     outputs: dict[str, Path] = {}
     if alignment is not None:
         outputs[_ALIGNMENT] = alignment
     for number, path in enumerate(attention, 1):
-        if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
+        suffix = path.suffix.lower()
+        if suffix in PLOT_SUFFIXES:
+            require("plots", "matplotlib")
+        elif suffix not in (".html", ".npz"):
             raise UsageError(
                 f"--attention {path}: expected a name in {', '.join(PLOT_SUFFIXES)}, .html or .npz"
             )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from seq2seq_attn.cli import options as shared
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.runtime.extras import require
 
 AllowHost = Annotated[
     list[str] | None,
@@ -53,14 +53,10 @@ def serve(
     environment variable SEQ2SEQ_KEY is set, clients must send its value as their key. Needs pip
     install 'seq2seq-attn[serve]'.
     """
-    try:
-        from seq2seq_attn.serve import serve_runs
-        from seq2seq_attn.serve.requests import Access
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{error.name}: not installed; run: pip install 'seq2seq-attn[serve]'"
-        ) from None
+    require("serve", "starlette", "uvicorn", "python_multipart", "sacrebleu")
     from seq2seq_attn.run import open_runs
+    from seq2seq_attn.serve import serve_runs
+    from seq2seq_attn.serve.requests import Access
 
     serve_runs(
         open_runs(runs),

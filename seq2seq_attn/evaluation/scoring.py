@@ -283,11 +283,13 @@ def _count_lengths(
     sets: Sequence[EvaluationSet], language: str, settings: Settings
 ) -> tuple[list[IntArray], str]:
     """Return the lengths of each set's sentences, and the name of the tokenizer that counts."""
-    split: Callable[[list[str]], list[list[str]]] = partial(split_words, language)
-    name = words_name(language)
+    split: Callable[[list[str]], list[list[str]]]
     if settings.length_in == "characters":
         split = CharacterTokenizer().tokenize_many
         name = CharacterTokenizer.name
+    else:
+        split = partial(split_words, language)
+        name = words_name(language)
     lengths = []
     for test_set in sets:
         lines = test_set.source if settings.length_of == "source" else test_set.references

@@ -53,16 +53,18 @@ def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -
     if not pairs:
         return curve
     sources, references = zip(*pairs, strict=True)
-    measure = Measure("chrf", references)
     try:
         saved = [_saved_lines(run) for run in runs]
-        statistics = [measure.statistics(lines) for lines in saved]
-    except UserError:  # there are no translations, or not of these pairs
+    except UserError:  # there are no translations
+        return curve
+    if any(len(lines) != len(pairs) for lines in saved):
         return curve
     is_equal = np.array(saved, dtype=object) == np.array(references, dtype=object)
     has_chrf = is_equal.mean(axis=1).max() < LEAST_EQUAL
     if has_chrf:
         curve["measure"] = "chrF"
+        measure = Measure("chrf", references)
+        statistics = [measure.statistics(lines) for lines in saved]
     lengths = np.array([len(line.split() if is_spaced else line) for line in sources])
     groups = lengths // LENGTHS_PER_POINT
     for group in np.unique(groups):

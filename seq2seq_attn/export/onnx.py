@@ -3,7 +3,6 @@
 A program needs nothing but these files to translate tokens.
 """
 
-import importlib.util
 import logging
 import warnings
 from collections.abc import Sequence
@@ -12,14 +11,14 @@ from pathlib import Path
 import torch
 from torch.export import ExportedProgram
 
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import MANIFEST, list_files, write_json
 from seq2seq_attn.leftovers import replaced_folder
 from seq2seq_attn.run import Run
+from seq2seq_attn.runtime.extras import require
 
-PACKAGES = ("onnx", "onnxscript")
 FILES = ("prepare.onnx", "step.onnx", "*.onnx.data", "model.json", MANIFEST)
 """patterns of the files of a folder"""
 
@@ -31,11 +30,7 @@ def export_onnx(run: Run, folder: Path) -> None:
         UserError: a package is missing, or a file of the run is missing or damaged.
         UsageError: the model cannot be exported, or the folder holds other files.
     """
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UserError(
-            f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'"
-        )
+    require("onnx", "onnx", "onnxscript")
     model, _ = run.load_model(run.config.model)
     graphs = export_graphs(model)
     described = describe_run(run)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.variants import Axis, find_build
+from seq2seq_attn.runtime.extras import require
 
 LengthOf = Literal["source", "reference"]
 LengthIn = Literal["tokens", "characters"]
@@ -97,7 +98,9 @@ def find_metric(name: str) -> Metric:
 
     Raises:
         UsageError: there is no such metric.
+        UserError: sacreBLEU, which every metric needs, is not installed.
     """
+    require("train", "sacrebleu")
     if name not in METRICS:
         if ":" not in name:
             raise UsageError(f"metric {name!r}: not one of {', '.join(METRICS)}, or MODULE:CLASS")

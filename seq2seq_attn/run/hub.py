@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.runtime.extras import require
 
 HUB = "hf:"
 """prefix of the name of a run on the hub"""
@@ -27,12 +28,9 @@ def download(name: str, patterns: Sequence[str]) -> str:
 def open_hub(failure: str) -> Iterator[Any]:
     """Yield the module `huggingface_hub`. The module raises many kinds of errors. Inside the block,
     each becomes a UserError whose message begins with `failure`."""
+    require("hub", "huggingface_hub")
     try:
         yield importlib.import_module("huggingface_hub")
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{error.name}: not installed; run: pip install 'seq2seq-attn[hub]'"
-        ) from None
     except Exception as error:
         raise UserError(
             f"{failure}: {' '.join(str(error).split()) or type(error).__name__}"

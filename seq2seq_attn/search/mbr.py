@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import model_validator
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.search import sample
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 
@@ -56,6 +57,7 @@ def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
 
     Each text is returned as its first index in `texts` and its expected chrF.
     """
+    require("train", "sacrebleu")
     from sacrebleu.metrics.chrf import CHRF
 
     counts = Counter(texts)

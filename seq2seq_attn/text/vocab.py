@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_regular, write_lines
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.text.marks import SOURCE_END
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -167,6 +168,7 @@ def import_torchtext() -> Any:
             load on a current torch.
     """
     try:
+        require("train", "torchtext")
         import torchtext
         import torchtext.data
         import torchtext.vocab

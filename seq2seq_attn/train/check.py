@@ -2,17 +2,17 @@
 device, without weights."""
 
 import logging
-from importlib.util import find_spec
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.sources import find_extra, split_names
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.table import find_metric
 from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, find_build
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
@@ -35,9 +35,9 @@ def check_config(config: Config) -> None:
     Raises:
         UsageError: for example, a variant or language is unknown, sizes do not fit together, or a
             device does not exist.
+        UserError: a package that training needs is not installed.
     """
-    if find_spec("tensorboard") is None:
-        raise UserError("tensorboard: not installed; run: pip install tensorboard")
+    require("train", "sacrebleu", "torchtext")
     model = _build_on_meta(config)
     _check_objectives(config, model)
     _check_search(config)

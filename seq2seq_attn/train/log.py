@@ -22,6 +22,7 @@ from seq2seq_attn.leftovers import naming
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 from seq2seq_attn.train.checkpoint import TrainState, Window
+from seq2seq_attn.train.events import open_events
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.update import UpdateResult
 from seq2seq_attn.train.validate import Sample, Validation
@@ -104,8 +105,6 @@ class TrainLog:
     def _open_files(self, state: TrainState) -> None:
         """Open `metrics.jsonl`, the TensorBoard writer and `train.log`. For a resume, remove the
         lines of `metrics.jsonl` that were written after the saved state."""
-        from torch.utils.tensorboard import SummaryWriter  # slow to import
-
         is_new = state.saved_at is None
         path = self._run.metrics_path
         self._stream = path.open("wb" if is_new else "ab")
@@ -123,7 +122,7 @@ class TrainLog:
             self._stream.truncate(kept)
             self._stream.seek(kept)
         purge_step = None if is_new else state.update + 1
-        self._writer = SummaryWriter(str(self._run.path), purge_step=purge_step)
+        self._writer = open_events(self._run.path, purge_step)
         self._handler = _LogFile(self._run.log_path, mode="w" if is_new else "a", encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
 
@@ -148,7 +147,7 @@ class TrainLog:
         package_log.setLevel(self._former_level)
         # An error of closing, for example on a full disk, must not hide the error of the block.
         with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
-            for file in (self._writer, self._stream, self._handler):
+            for file in filter(None, (self._writer, self._stream, self._handler)):
                 closed.callback(file.close)
             if isinstance(error, Exception):
                 # The error goes only to the file, because the caller prints it to the terminal.
@@ -341,6 +340,8 @@ class TrainLog:
         with naming(self._run.metrics_path):
             self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
             self._stream.flush()
+        if self._writer is None:
+            return
         with naming(self._run.path):
             for name in CURVES.get(event, ()):
                 if name in values:
@@ -350,7 +351,7 @@ class TrainLog:
 
     def samples(self, samples: Sequence[Sample], *, update: int) -> None:
         """Write sample translations to TensorBoard, with pictures of their attention."""
-        if not self._writes:
+        if not self._writes or self._writer is None:
             return
         for number, sample in enumerate(samples, 1):
             # TensorBoard renders Markdown, in which an indent of four spaces marks code.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
 from seq2seq_attn.files import atomic_path
+from seq2seq_attn.runtime.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,6 +27,7 @@ _MAX_PIXELS = 9_000
 
 def new_figure(width: float, height: float) -> Figure:
     """Make an empty figure of `width` by `height` inches."""
+    require("plots", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

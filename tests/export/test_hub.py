@@ -242,9 +242,3 @@ def test_an_unfinished_run_is_not_pushed(served, run):
     with pytest.raises(UserError, match="not finished"):
         push_run(run, NAME)
     assert served.requests == []
-
-
-def test_the_hub_needs_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UserError, match=re.escape("pip install 'seq2seq-attn[hub]'")):
-        Run.open(f"hf:{NAME}")

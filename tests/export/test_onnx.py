@@ -11,8 +11,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.export import onnx as export_module
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.onnx import export_onnx
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests.toy_run import make_toy_run, toy_config
@@ -71,12 +70,6 @@ def test_the_example_refuses_graphs_of_two_exports(tmp_path):
     assert done.returncode == 1
     assert "prepare.onnx" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_missing_package_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(export_module, "PACKAGES", ("onnx", "no_such_package"))
-    with pytest.raises(UserError, match=r"no_such_package.*\[onnx\]"):
-        export_onnx(make_toy_run(tmp_path / "run"), tmp_path / "run.onnx")
 
 
 def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path):

@@ -44,14 +44,6 @@ def test_sigterm_ends_the_command_after_accepted_requests(runs, tmp_path):
         process.wait()
 
 
-def test_the_server_needs_its_extra(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    for name in [name for name in sys.modules if name.startswith("seq2seq_attn.serve")]:
-        monkeypatch.delitem(sys.modules, name)
-    assert run_command(["serve"]) == 1
-    assert "pip install 'seq2seq-attn[serve]'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("source", ["vectors", "none"])
 def test_a_run_that_reads_no_text_is_not_served(tmp_path, source):
     run = make_toy_run(tmp_path / "run")

@@ -8,7 +8,7 @@ import pytest
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.train import loop
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
@@ -100,10 +100,3 @@ def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(
     for mismatch in (["-c", "multi30k"], ["--seed", "9"]):
         assert run(["train", "--resume", "--run-dir", "r", *mismatch, *options]) == 2
     assert [path.name for path in Path().iterdir()] == ["r"]
-
-
-def test_training_without_tensorboard_is_refused_before_a_run_is_made(monkeypatch):
-    monkeypatch.setattr("seq2seq_attn.train.check.find_spec", lambda name: None)
-    with pytest.raises(UserError, match="pip install tensorboard"):
-        train(load_config(["quickstart"]), run_dir=Path("run"))
-    assert not Path("run").exists()

@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.base import Tokenizer
@@ -43,7 +44,9 @@ class SpacyTokenizer(Tokenizer):
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
         """Create the tokenizer of a language. Raises UsageError if spaCy has no tokenizer for the
-        language, or if the tokenizer needs a package that is not installed."""
+        language, or if the tokenizer needs a package that is not installed, and UserError if spaCy
+        is not installed."""
+        require("words", "spacy")
         import spacy
 
         super().__init__(lowercase=lowercase)

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.languages import separates_words, short_code
 from seq2seq_attn.text.normalize import normalize, one_line
 
@@ -52,7 +52,7 @@ def like_number(language: str, word: str) -> bool:
     count."""
     try:
         return _spacy(spacy_language(language)).is_number(word)
-    except ImportError:
+    except UserError:
         return word.isdecimal()
 
 

@@ -1,0 +1,131 @@
+"""A package of an extra may be missing: a command works without it, or names the extra."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.text.tokenizers import words
+from tests.cli.command_line import assert_fails, outputs
+from tests.train.conftest import toy_settings
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+PACKAGES = {
+    "torchtext": "train",
+    "sacrebleu": "train",
+    "spacy": "words",
+    "matplotlib": "plots",
+    "tensorboard": "tensorboard",
+    "uvicorn": "serve",
+    "onnx": "onnx",
+    "huggingface_hub": "hub",
+}
+TEXT = "Ein Hund rennt."
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Hides packages, as if they were not installed."""
+
+    def hide(*packages):
+        for name in packages:
+            monkeypatch.setitem(sys.modules, name, None)
+        words._spacy.cache_clear()
+        words.spacy_language.cache_clear()
+
+    yield hide
+    words._spacy.cache_clear()
+    words.spacy_language.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [
+        ("torchtext", ["train", "-c", "quickstart"]),
+        ("sacrebleu", ["train", "-c", "quickstart"]),
+        ("spacy", ["train", "-c", "quickstart"]),
+        ("spacy", ["translate", "--run", "words", TEXT]),
+        ("spacy", ["evaluate", "toy", "--source", "toy.de", "--reference", "toy.en"]),
+        ("sacrebleu", ["evaluate", "toy", "--source", "toy.de", "--reference", "toy.en"]),
+        ("sacrebleu", ["evaluate", "toy", "--metric", "bag_of_words:BagOfWords"]),
+        ("sacrebleu", ["translate", "--run", "toy", "--method", "mbr", TEXT]),
+        ("matplotlib", ["evaluate", "toy", "--plots", "png"]),
+        ("matplotlib", ["translate", "--run", "toy", "--attention", "map.png", TEXT]),
+        ("uvicorn", ["serve", "toy"]),
+        ("onnx", ["export", "toy", "-o", "toy.onnx"]),
+        ("huggingface_hub", ["push", "toy", "me/toy"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
+)
+def test_a_missing_package_is_named_with_its_extra(
+    toy_runs, without, capsys, monkeypatch, package, command
+):
+    monkeypatch.chdir(toy_runs["toy"].path.parent)
+    Path("toy.de").write_text(TEXT)
+    Path("toy.en").write_text(TEXT)
+    without(package)
+    extra = PACKAGES[package]
+    message = f"{package}: not installed; run: pip install 'seq2seq-attn[{extra}]'"
+    assert_fails(capsys, *command, code=1, message=message)
+
+
+def test_evaluation_without_matplotlib_draws_no_plots(workshop, without, capsys, monkeypatch):
+    monkeypatch.chdir(workshop)
+    without("matplotlib")
+    outputs(capsys, "evaluate", "additive", "--split", "short")
+    assert Path("additive/report.short.json").exists()
+    assert not list(Path("additive").glob("*.png"))
+
+
+@pytest.mark.parametrize("package", ["tensorboard", "matplotlib"])
+def test_training_without_tensorboard_says_so(
+    toy_corpus, without, capsys, tmp_path, monkeypatch, package
+):
+    monkeypatch.chdir(tmp_path)
+    without(package)
+    options = [f"--set={setting}" for setting in toy_settings(toy_corpus)]
+    assert run(["train", "-c", "base", *options, "--set=train.max_updates=1", "--run-dir=run"]) == 0
+    assert "[tensorboard]" in capsys.readouterr().err
+    assert not list(Path("run").glob("events*"))
+
+
+def test_help_and_a_translation_from_subwords_need_no_extra(toy_runs):
+    script = f"""
+import sys
+sys.modules.update(dict.fromkeys({sorted(modules_of_extras())}))
+from seq2seq_attn.__main__ import run
+assert run(["--help"]) == 0
+sys.exit(run(["translate", "--run", {str(toy_runs["toy"].path)!r}, "--method", "beam", "{TEXT}"]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_package_names_only_extras_that_exist():
+    text = "".join(path.read_text("utf-8") for path in ROOT.glob("seq2seq_attn/**/*.py"))
+    named = {*re.findall(r'require\("(\w+)"', text), *re.findall(r"seq2seq-attn\[(\w+)\]", text)}
+    assert named >= {*PACKAGES.values()}
+    assert named <= {*EXTRAS}
+
+
+def test_all_has_every_extra_but_those_of_developers():
+    [everything] = EXTRAS["all"]
+    assert {*re.findall(r"\w+", everything.partition("[")[2])} == {*EXTRAS} - {"all", "dev", "docs"}
+
+
+def modules_of_extras():
+    """The modules of the packages that extras install, by their names in `pyproject.toml`."""
+    modules = {"PIL", "python_multipart"}
+    for extra in {*EXTRAS} - {"all", "dev", "docs"}:
+        for requirement in EXTRAS[extra]:
+            modules.add(re.split(r"\W", requirement.replace("-", "_"))[0])
+    required = {"seq2seq_attn"}
+    required |= {re.split(r"\W", name.replace("-", "_"))[0] for name in PROJECT["dependencies"]}
+    return {name for name in modules - required if find_spec(name) is not None}
