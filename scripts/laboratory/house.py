@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "lines of the longest function": 57,
-    "package: tokens": 184_810,
+    "package: tokens": 185_120,
     "laboratory: tokens": 63_500,
     "web: lines": 3_560,
     "tests: tokens": 225_500,
