@@ -107,6 +107,8 @@ def _expected(problem: Mapping[str, Any]) -> str:
     message = str(problem["msg"])
     if " is not one of " in message:  # an error of Typer about choices
         return f"one of {message.partition(' is not one of ')[2].rstrip('.')}"
+    if problem["type"] == "missing":
+        return "a value"
     match = re.match(r"Input should be (.+?)(?:,? (?:unable|got|or instance) .*)?$", message)
     return match[1].replace("valid dictionary", "mapping") if match else "another value"
 

@@ -28,7 +28,7 @@ from tests.waiting import wait_for
             400,
             "tag_handling",
         ),
-        ("/v2/translate", {"q": "Geheim", "target_lang": "EN"}, 400, "text"),
+        ("/v2/translate", {"q": "Geheim", "target_lang": "EN"}, 400, "text: expected a value"),
         ("/detect", {}, 400, "q"),
         ("/Geheim", GOOD, 404, ""),
         ("/translate?q=Geheim&target=fr", b"", 400, "de to en"),
