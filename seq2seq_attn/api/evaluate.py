@@ -71,7 +71,6 @@ def evaluate(
     report: str | Path | None = None,
     plots: PlotFormat | None = None,
     csv: str | Path | None = None,
-    latex: str | Path | None = None,
     device: str = "auto",
     precision: str = "auto",
     **search: Any,
@@ -94,7 +93,7 @@ def evaluate(
         systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
     others = find_hypotheses(_list(hypotheses), [system.name for system in systems])
     inputs = _Inputs(_list(split), _paths(source or ()), _paths(reference), concatenate, others)
-    named = {"json": json, "report": report, "csv": csv, "latex": latex}
+    named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems)
     if length_in == "tokens":

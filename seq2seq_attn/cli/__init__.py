@@ -48,7 +48,7 @@ GROUPS = {
     "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
     "Output": "output weights license private format alignment attention full json report plots "
-    "csv latex",
+    "csv",
     "Server": "host port max_characters allow_host allow_origin",
     "Machine": "at_once reuse_hypotheses device precision batch_size",
     "Other options": "debug help",

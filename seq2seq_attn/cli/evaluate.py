@@ -126,7 +126,6 @@ class EvaluateOptions(TypedDict, total=False):
         ),
     ]
     csv: Annotated[Path, shared.option("FILE", "CSV file with one row per score.")]
-    latex: Annotated[Path, shared.option("FILE", "LaTeX file with tables for papers (booktabs).")]
     full: Annotated[
         bool, shared.flag("--full", "Show every measure and test set, and attention statistics.")
     ]

@@ -1,4 +1,4 @@
-"""Write the files of a report: JSON, a page to read, plots, CSV and LaTeX tables.
+"""Write the files of a report: JSON, a page to read, plots and CSV.
 
 An arm is a group of runs that differ only in their seed. A bucket holds the sentence pairs of a
 range of lengths. The pooled set has the sentence pairs of all test sets.
@@ -6,7 +6,6 @@ range of lengths. The pooled set has the sentence pairs of all test sets.
 
 import csv
 import io
-import re
 from collections.abc import Callable, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
@@ -18,8 +17,6 @@ from seq2seq_attn.files import check_outputs, write_json, write_text
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length
-from seq2seq_attn.report.tables import Table, length_table, score_table
-from seq2seq_attn.text.normalize import is_latin, normalize
 from seq2seq_attn.translate.figure import PlotFormat
 
 COLUMNS = (
@@ -45,18 +42,6 @@ COLUMNS = (
     "kept_low",
     "kept_high",
 )
-
-_LATEX = {
-    **{char: f"\\{char}" for char in "{}$&#%_"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "±": r"$\pm$",
-}
 
 
 def plot_path(
@@ -104,8 +89,8 @@ def write_report_files(
     """Write the files of a report, and return their paths.
 
     Args:
-        files: The files by kind: `json`, `report` (a page to read, .md or .html), `csv` (a row per
-            score) and `latex` (tables for papers).
+        files: The files by kind: `json`, `report` (a page to read, .md or .html) and `csv` (a
+            row per score).
         plots: The format of plots, which are written beside the first file. None writes no plots.
         page: Makes the HTML page.
         is_named: Whether the user named the files. Otherwise they are in a run directory, which may
@@ -120,8 +105,6 @@ def write_report_files(
             continue
         if kind == "csv":
             text = csv_text(report.sets)
-        elif kind == "latex":
-            text = latex_text(report)
         elif path.suffix == ".html":
             text = page()
         else:
@@ -206,73 +189,3 @@ def _score_cells(score: ArmScore) -> dict[str, float | None]:
         kept = score.retention
         cells |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
     return cells
-
-
-def latex_text(report: Report) -> str:
-    r"""Return LaTeX tables in the style of booktabs, for a file to `\input`.
-
-    There is a table of scores for each set, and a table of scores by length for each drawn set.
-    """
-    signatures = report.sets[0].signatures
-    metric = report.sets[0].bucket_metrics[0]
-    notes = "; ".join(f"{METRICS[name].title} {text}" for name, text in signatures.items())
-    blocks = ["% needs \\usepackage{booktabs}"]
-    for scores in report.sets:
-        caption = f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}."
-        blocks.append(_latex_table(f"scores-{scores.name}", caption, score_table(scores)))
-    for scores in report.drawn_sets:
-        caption = f"{METRICS[metric].title} by length, {scores.name}. {signatures[metric]}."
-        table = length_table(scores, metric)
-        blocks.append(_latex_table(f"lengths-{scores.name}", caption, table))
-    return "\n".join(blocks)
-
-
-def escape_latex(text: str) -> str:
-    """Escape text for LaTeX.
-
-    A character that LaTeX's standard fonts lack is written as its code point, for example U+65E5.
-    """
-    escaped = []
-    for char in normalize(text):
-        if char in _LATEX:
-            escaped.append(_LATEX[char])
-        elif char.isascii():
-            escaped.append(char if char.isprintable() else " ")
-        else:
-            escaped.append(char if is_latin(char) and char < "\u0180" else f"U+{ord(char):04X}")
-    return "".join(escaped)
-
-
-def _latex_cell(cell: str) -> str:
-    """Return a table cell in LaTeX.
-
-    A hyphen before a number becomes a minus sign. A cell with only a hyphen becomes a dash.
-    """
-    if cell == "-":
-        return "--"
-    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape_latex(cell))
-
-
-def _latex_table(label: str, caption: str, table: Table) -> str:
-    lines = []
-    for row in table.rows:
-        # Braces protect the first cell: LaTeX would read a bracket at the beginning of a row as an
-        # option of the previous row.
-        first, *numbers = [_latex_cell(cell) for cell in row]
-        lines.append(" & ".join([f"{{{first}}}", *numbers]) + r" \\")
-    header = " & ".join(_latex_cell(cell) for cell in table.header)
-    columns = "l" + "r" * (len(table.header) - 1)
-    rows = "\n".join(lines)
-    return rf"""\begin{{table}}[htbp]
-\centering
-\caption{{{escape_latex(caption)}}}
-\label{{tab:{re.sub("[^a-z0-9]+", "-", label.lower())}}}
-\begin{{tabular}}{{{columns}}}
-\toprule
-{header} \\
-\midrule
-{rows}
-\bottomrule
-\end{{tabular}}
-\end{{table}}
-"""

@@ -100,12 +100,6 @@ def display_width(text: str) -> int:
     )
 
 
-def is_latin(char: str) -> bool:
-    """Return whether a character is Latin: an ASCII character, with or without an accent, or
-    another Latin letter."""
-    return unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
-
-
 def bare(text: str) -> str:
     """Return the letters, digits and combining marks of a text, case folded. Texts that differ only
     in case, spaces and punctuation give equal results. A text without letters and digits keeps its

@@ -155,7 +155,7 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
     command = f"evaluate {run.path} {workshop}/none --device cpu --full --plots svg".split()
     files = ["--source", str(tmp_path / f"{HOSTILE}.de"), "--reference", str(tmp_path / "ref")]
     written = f"--json={tmp_path}/r.json --report={tmp_path}/r.html"
-    written += f" --csv={tmp_path}/r.csv --latex={tmp_path}/r.tex"
+    written += f" --csv={tmp_path}/r.csv"
     assert run_command([*command, *files, *written.split()]) == 0
     shown = "".join(capsys.readouterr())
     assert run_command([*command, "--split", HOSTILE]) == 2
@@ -163,7 +163,7 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
     for name in ("bleu-by-length.r.svg", "retention-by-length.r.svg"):
         ElementTree.parse(tmp_path / name)  # well-formed
         shown += (tmp_path / name).read_text("utf-8")
-    for name in ("r.csv", "r.tex", "r.html"):
+    for name in ("r.csv", "r.html"):
         shown += (tmp_path / name).read_text("utf-8").partition("</title>")[0]
     assert not {*shown} & {*"\x1b\x07\ufeff\u202e"}
     assert r"=a\x1b[2J\ufeff\u202e\x07b" in shown
@@ -190,7 +190,7 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
         (["additive"], {"ensemble": True}, 2, "--ensemble"),
         (["additive"], {"split": ["short"], "concatenate": [6]}, 2, "--concatenate 6: short .* 5 "),
         (["additive"], {"report": "r.pdf"}, 2, "r.pdf"),
-        (["additive"], {"csv": "t", "latex": "./t"}, 2, "--csv and --latex: .*t"),
+        (["additive"], {"csv": "t", "json": "./t"}, 2, "--json and --csv: .*t"),
         (
             ["additive"],
             {"source": "short.de", "reference": "short.de", "json": "short.de"},

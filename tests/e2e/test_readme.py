@@ -277,7 +277,7 @@ def test_translating_commands_run(folder, capsys):
 
 def test_evaluating_and_scoring_commands_run(folder, capsys):
     run_all([*commands_named("evaluate"), *commands_named("score")], capsys)
-    for name in ("report.html", "scores.csv", "table.tex", "report.json"):
+    for name in ("report.html", "scores.csv", "report.json"):
         assert (folder / name).is_file()
 
 

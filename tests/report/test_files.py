@@ -1,12 +1,9 @@
 """The files of a report: which are written, and what a link among them does; every score once in
-CSV and LaTeX, and text that stays text."""
+CSV, and text that stays text."""
 
 import csv
 import io
 import json
-import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -17,11 +14,9 @@ from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.report.files import (
     COLUMNS,
     csv_text,
-    escape_latex,
-    latex_text,
     write_report_files,
 )
-from tests.report.conftest import report_of, score_systems
+from tests.report.conftest import report_of
 
 HOSTILE = 'a,"b"\n<&|%$#_{}~^\\ $\\frac{1}'
 
@@ -101,66 +96,3 @@ def test_names_survive_csv_and_are_no_formulas(two_systems, name):
     shown = name if name == HOSTILE else f"'{name}"
     assert {row["name"] for row in rows.values()} == {shown, "none"}
     assert float(rows["all", "bleu", "run", "none"]["difference"]) < 0  # numbers stay numbers
-
-
-# ---- LaTeX ----
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a_b & 5 % of $x^2$", r"a\_b \& 5 \% of \$x\textasciicircum{}2\$"),
-        ("Größe, façade, ångström, Łódź", "Größe, façade, ångström, Łódź"),
-        ("± <|>", r"$\pm$ \textless{}\textbar{}\textgreater{}"),
-        ("日\n\x07本Жħ", r"U+65E5 U+672CU+0416U+0127"),
-        ("\\input{x}", r"\textbackslash{}input\{x\}"),
-    ],
-)
-def test_text_stays_text_in_latex(text, expected):
-    assert escape_latex(text) == expected
-
-
-TABLE = re.compile(
-    r"\\label\{(.*?)\}\n\\begin\{tabular\}\{(l+r+)\}\n\\toprule\n(.*?)\\bottomrule", re.DOTALL
-)
-
-
-@pytest.mark.parametrize("kind", ["two_systems", "grouped", "hostile"])
-def test_latex_has_a_table_of_scores_and_one_by_length(request, kind):
-    if kind == "hostile":
-        scores = score_systems([HOSTILE, "none"])
-    else:
-        scores = request.getfixturevalue(kind)
-    text = latex_text(report_of(scores))
-    tables = TABLE.findall(text)
-    assert [label for label, _, _ in tables] == ["tab:scores-made-up", "tab:lengths-made-up"]
-    assert text.count(r"\caption{") == text.count(r"\begin{table}") == 2
-    for _, columns, body in tables:
-        for line in body.replace("\\midrule\n", "").splitlines():
-            assert len(re.findall(r"(?<!\\)&", line)) + 1 == len(columns)
-            assert line.endswith(r" \\")
-
-
-def test_latex_has_signatures_and_minus_signs(two_systems):
-    text = latex_text(report_of(two_systems))
-    assert text.count(escape_latex(two_systems.signatures["bleu"])) == 2
-    assert f"& $-${-two_systems.whole.scores['bleu'][1].bootstrap.difference:.1f} &" in text
-    assert " -- &" in text  # no p-value of a thin bucket
-    assert "6-11" in text  # no minus
-
-
-@pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)"
-)
-def test_latex_compiles(tmp_path):
-    scores = score_systems([HOSTILE, "Größe, façade, Łódź, 日本"])
-    (tmp_path / "t.tex").write_text(latex_text(report_of(scores)), encoding="utf-8")
-    document = (
-        r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{t}\end{document}"
-    )
-    (tmp_path / "doc.tex").write_text(document, encoding="ascii")
-    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "doc.tex"]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
