@@ -6,7 +6,7 @@ import seq2seq_attn
 from seq2seq_attn.api.translate import translate_lines
 from seq2seq_attn.metrics.significance import Resampling
 
-QUICK = Resampling(num_resamples=50, num_trials=50)
+QUICK = Resampling(num_resamples=50)
 
 
 def evaluate(runs, **options):

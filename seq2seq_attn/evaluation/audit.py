@@ -3,7 +3,7 @@
 Copies of a pair add nothing that is new: a test set of 50 sentences that has each of them 20 times
 is a sample of 50, not of 1,000. Resampling its lines would narrow every interval by sqrt(20). So
 the bootstrap draws distinct pairs with all their copies, as for any clustered sample (Field and
-Welsh 2007, "Bootstrapping clustered data"), and the randomization test swaps copies together.
+Welsh 2007, "Bootstrapping clustered data").
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.metrics.attention import AttentionScore
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import BootstrapTest, Interval, PairedTest
+from seq2seq_attn.metrics.significance import BootstrapTest, Interval
 from seq2seq_attn.metrics.table import METRICS
 
 
@@ -32,8 +32,6 @@ class ArmScore:
     interval: Interval
     """the mean over the seeds, with its bootstrap interval over sentences"""
     bootstrap: BootstrapTest | None = None
-    randomization: PairedTest | None = None
-    """The test swaps the sentences of two runs, so it is None where an arm has several runs."""
     retention: Interval | None = None
     """The mean of this arm divided by the mean of the first arm. It is None for the first arm, for
     error rates, and where the first arm's mean is 0."""
@@ -62,11 +60,7 @@ class ArmScore:
             "low": self.interval.low,
             "high": self.interval.high,
         }
-        comparisons = {
-            "paired_bootstrap": self.bootstrap,
-            "paired_randomization": self.randomization,
-            "retention": self.retention,
-        }
+        comparisons = {"paired_bootstrap": self.bootstrap, "retention": self.retention}
         for name, comparison in comparisons.items():
             if comparison is not None:
                 values[name] = asdict(comparison)

@@ -40,7 +40,6 @@ from seq2seq_attn.metrics.significance import (
     holm,
     mean_difference,
     mean_retention,
-    paired_randomization,
     pool,
 )
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
@@ -256,9 +255,6 @@ def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list
     """
     baseline, *others = arms
     first = baseline.runs[0]
-    singles = [arm for arm in others if len(baseline.runs) == len(arm.runs) == 1]
-    trials = holm([paired_randomization(first, arm.runs[0], resampling) for arm in singles])
-    randomizations = dict(zip(singles, trials, strict=True))
     bootstraps = holm([mean_difference(baseline, arm, resampling) for arm in others])
     scores = [ArmScore(baseline.values, baseline.interval, is_too_short=first.is_too_short)]
     for arm, bootstrap_test in zip(others, bootstraps, strict=True):
@@ -266,7 +262,6 @@ def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list
             arm.values,
             arm.interval,
             bootstrap_test,
-            randomizations.get(arm),
             mean_retention(baseline, arm),
             first.is_too_short,
         )

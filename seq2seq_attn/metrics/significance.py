@@ -7,15 +7,14 @@ test between two arms covers the seeds too if an arm has several (`seeds.py`); b
 it says nothing about other seeds.
 
 With one run in each arm, the random draws and the precision equal sacreBLEU's; a test compares
-them. The p-values of the randomization test equal sacreBLEU's as well, except that a trial whose
-difference ties with the systems' difference counts. All resamples are scored at once, so a test for
-a bucket (a range of lengths) costs milliseconds.
+them. All resamples are scored at once, so a test for a bucket (a range of lengths) costs
+milliseconds.
 
 The bootstrap follows Koehn 2004, "Statistical significance tests for machine translation
 evaluation". Its p-value follows Efron and Tibshirani 1993, "An introduction to the bootstrap",
 chapter 16: the mean of the resampled differences is subtracted before their absolute values are
 taken. sacreBLEU's `--paired-bs` takes absolute values first, and then a single sentence that
-differs can be significant. Approximate randomization follows Riezler and Maxwell 2005.
+differs can be significant.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -24,7 +23,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
-from typing import TypeVar
 
 import numpy as np
 
@@ -45,9 +43,6 @@ class Resampling:
     """Options of resampling, with sacreBLEU's defaults."""
 
     num_resamples: int = 1_000
-    """number of resamples of the bootstrap"""
-    num_trials: int = 10_000
-    """number of trials of the randomization test"""
     seed: int = 12345
 
 
@@ -69,29 +64,24 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class PairedTest:
-    """The difference in score between a system and the baseline, and its two-sided p-value."""
-
-    test: str
-    """`bootstrap`, `bootstrap and seeds` if an arm has several seeds, or `randomization`"""
-    difference: float
-    """the system's score minus the baseline's score"""
-    p_value: float | None
-    """None for fewer than `MIN_PAIRS` sentence pairs, for which p would be far too small"""
-    num_samples: int
-    seed: int
-    p_corrected: float | None = field(kw_only=True)
-    """p with Holm's correction over all arms that are compared with the baseline (`holm`)"""
-
-
-@dataclass(frozen=True)
-class BootstrapTest(PairedTest):
-    """The paired bootstrap, which also gives the 95 % interval of the difference.
+class BootstrapTest:
+    """The difference in score between an arm and the baseline, by the paired bootstrap.
 
     If an arm has several seeds, p and the interval cover seeds and sentences (`seeds.py`).
     """
 
+    test: str
+    """`bootstrap`, or `bootstrap and seeds` if an arm has several seeds"""
+    difference: float
+    """the arm's score minus the baseline's score"""
+    p_value: float | None
+    """the two-sided p-value; None for fewer than `MIN_PAIRS` sentence pairs, for which p would be far too small"""
+    num_samples: int
+    seed: int
+    p_corrected: float | None = field(kw_only=True)
+    """p with Holm's correction over all arms that are compared with the baseline (`holm`)"""
     low: float
+    """lower end of the difference's 95 % interval"""
     high: float
 
     @property
@@ -100,9 +90,6 @@ class BootstrapTest(PairedTest):
         if self.p_corrected is None or self.p_corrected >= SIGNIFICANT_P:
             return False
         return self.low > 0 or self.high < 0
-
-
-TestT = TypeVar("TestT", bound=PairedTest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +206,7 @@ def mean_difference(
     )
 
 
-def holm(tests: Sequence[TestT]) -> list[TestT]:
+def holm(tests: Sequence[BootstrapTest]) -> list[BootstrapTest]:
     """Return the tests of several arms against one baseline with corrected p-values.
 
     The more arms are compared, the more likely one of them differs by chance. Holm 1979, "A simple
@@ -245,54 +232,6 @@ def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interva
     if is_error_rate or baseline.mean == 0 or not baseline.means_R.all():
         return None
     return percentile_interval(arm.mean / baseline.mean, arm.means_R / baseline.means_R)
-
-
-def paired_randomization(
-    baseline: CorpusStatistics,
-    system: CorpusStatistics,
-    resampling: Resampling = DEFAULT_RESAMPLING,
-) -> PairedTest:
-    """Compare two systems by paired approximate randomization.
-
-    Each trial swaps the two systems' outputs of each sentence with probability one half. A trial is
-    extreme if its absolute difference is at least the systems' absolute difference. p is (number of
-    extreme trials + 1) / (number of trials + 1), which is 1 if the systems have equal scores.
-
-    sacreBLEU's `--paired-ar` counts only larger differences as extreme. If two systems differ in a
-    few sentences, most trials tie with the systems' difference, and sacreBLEU's p is far too small:
-    1 / (trials + 1) instead of 1 for a single sentence.
-    """
-    num_pairs = _common_length((baseline, system))
-    difference = _rounded(system.score().score - baseline.score().score)
-    p_value = None
-    if num_pairs >= MIN_PAIRS:
-        differences_R = _randomized_differences(baseline, system, resampling)
-        p_value = _p_value(differences_R, difference)
-    return PairedTest(
-        "randomization",
-        difference,
-        p_value,
-        resampling.num_trials,
-        resampling.seed,
-        p_corrected=p_value,
-    )
-
-
-def _randomized_differences(
-    baseline: CorpusStatistics, system: CorpusStatistics, resampling: Resampling
-) -> FloatArray:
-    """Return the difference in each of R trials that swap sentences between two systems, [R]."""
-    baseline_D = baseline.rows_ND.sum(axis=0).astype(np.float64)
-    system_D = system.rows_ND.sum(axis=0).astype(np.float64)
-    gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
-    rng = np.random.default_rng(resampling.seed)
-    differences = []
-    for size in _chunks(len(baseline), resampling.num_trials):
-        keeps_RN = rng.integers(2, size=(size, len(baseline)), dtype=bool)
-        mixed_RD = system_D + keeps_RN @ gained_ND  # Counts are exact in float64.
-        rest_RD = baseline_D + system_D - mixed_RD
-        differences.append(baseline.score_sums(mixed_RD) - system.score_sums(rest_RD))
-    return np.concatenate(differences)
 
 
 def _rounded(difference: float) -> float:
@@ -321,8 +260,6 @@ def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:
 
     Drawing in chunks gives the same numbers as drawing all rows at once.
     """
-    # numpy draws 32 booleans from one word of the random stream. So only chunks of a multiple of 32
-    # rows give the same numbers.
-    chunk = max(32, CHUNK_CELLS // num_pairs // 32 * 32)
+    chunk = max(1, CHUNK_CELLS // num_pairs)
     for start in range(0, num_rows, chunk):
         yield min(chunk, num_rows - start)

@@ -219,8 +219,7 @@ class Report:
         if len(first.arms) > 1:
             lines.append(
                 f"difference, p, kept: against {first.arms[0].name}, by paired "
-                "bootstrap (the JSON has approximate randomization too, run by run); kept = share "
-                "of its score; " + clear_note(first)
+                "bootstrap; kept = share of its score; " + clear_note(first)
             )
         if first.is_grouped:
             lines.append(SEEDS_NOTE)

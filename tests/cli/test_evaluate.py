@@ -127,7 +127,7 @@ def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, cap
     assert [run["score"] for run in bleu["runs"]] == pytest.approx(scores)
     assert bleu["runs"][1]["paired_bootstrap"]["difference"] == pytest.approx(scores[1] - scores[0])
     scores = [sacrebleu.corpus_ter(lines, [TARGET, second]).score for lines in hypotheses]
-    difference = ter["runs"][1]["paired_randomization"]["difference"]
+    difference = ter["runs"][1]["paired_bootstrap"]["difference"]
     assert difference == pytest.approx(scores[1] - scores[0])
     longer = f"{command} --reference {workshop}/long.en"
     assert_fails(capsys, *longer.split(), code=1, message="long.en")

@@ -82,7 +82,7 @@ def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(
     translate_and_score(workshop, "additive")
     path = workshop / "additive" / "report.json"
     before = path.read_bytes()
-    resampling = Resampling(num_resamples=20, num_trials=20)
+    resampling = Resampling(num_resamples=20)
     translate_and_score(workshop, "additive", **options, resampling=resampling)
     assert (path.read_bytes() == before) == (name != "report.json")
     assert (workshop / "additive" / name).exists()

@@ -18,7 +18,7 @@ REFERENCES = [
     line.replace('"', "") for line in make_references(150, max_length=20)
 ]  # spaCy's words
 LENGTHS = np.array([len(reference.split()) for reference in REFERENCES])
-QUICK = Resampling(num_resamples=100, num_trials=200)
+QUICK = Resampling(num_resamples=100)
 SEEDS = {
     "additive-s1": 0.3,
     "additive-s2": 0.35,

@@ -56,8 +56,7 @@ function seedsTable(view) {
 // Columns of a comparison with the first: title, the value that has to be there, how it is shown.
 const COMPARISON = [
   ['Difference', 'paired_bootstrap', ({ difference }) => el('strong', {}, signed(difference))],
-  ['p, bootstrap', 'paired_bootstrap', ({ p_corrected }) => pValue(p_corrected)],
-  ['p, randomization', 'paired_randomization', ({ p_corrected }) => pValue(p_corrected)],
+  ['p', 'paired_bootstrap', ({ p_corrected }) => pValue(p_corrected)],
   ['Share kept', 'retention', (kept) => [el('strong', {}, fixed(kept.value, 2)), quietInterval(kept, 2)]],
 ];
 const comparisonsOf = (view) =>
@@ -96,8 +95,8 @@ function comparison(view) {
   return [
     el('h3', {}, 'Against ', words(view.names[0])),
     significanceTable(view),
-    note('p: how often chance alone makes a difference as large, by paired bootstrap and, between two runs, by approximate ' +
-      `randomization; ${coverage(view)}of fewer than 50 sentence pairs there is none. Share kept: the score as a share of that of ${view.names[0]}, ` +
+    note('p: how often chance alone makes a difference as large, by paired bootstrap; ' +
+      `${coverage(view)}of fewer than 50 sentence pairs there is none. Share kept: the score as a share of that of ${view.names[0]}, ` +
       'with its paired 95 % interval over sentences.'),
   ];
 }
