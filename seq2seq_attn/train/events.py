@@ -11,14 +11,14 @@ log = logging.getLogger(__name__)
 
 
 def open_events(folder: Path, purge_step: int | None) -> Any:
-    """Return TensorBoard's writer of event files. If TensorBoard or matplotlib, whose font labels
-    the pictures, is not installed, log a warning and return None.
+    """Return TensorBoard's writer of event files. If TensorBoard is not installed, log a warning
+    and return None.
 
     Args:
         purge_step: update from which TensorBoard ignores what an earlier writer wrote.
     """
     try:
-        require("tensorboard", "tensorboard", "matplotlib", "PIL")
+        require("tensorboard", "tensorboard")
     except UserError as error:
         log.warning("no curves for TensorBoard: %s", error)
         return None

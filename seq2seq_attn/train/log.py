@@ -8,7 +8,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +25,7 @@ from seq2seq_attn.train.checkpoint import TrainState, Window
 from seq2seq_attn.train.events import open_events
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.update import UpdateResult
-from seq2seq_attn.train.validate import Sample, Validation
-from seq2seq_attn.translate.attention_map import draw_map
+from seq2seq_attn.train.validate import Validation
 
 CURVES = {
     "train": (
@@ -45,9 +44,6 @@ _NUM_NAMED_PAIRS = 8
 _SAMPLE_WIDTH = 100
 """maximum number of characters of a sample sentence in the log; with its label, the line fits a
 terminal"""
-_MAX_WEIGHTS = 12_000
-"""Maximum number of attention weights in a picture, which then has at most about 4 megapixels. In
-TensorBoard, a picture of 500 x 500 weights takes 7 GB and 100 s."""
 
 log = logging.getLogger(__name__)
 package_log = logging.getLogger("seq2seq_attn")
@@ -248,7 +244,7 @@ class TrainLog:
             num_cut=validation.num_cut,
             ngram_shares=validation.ngram_shares,
             is_best=is_best,
-            samples=[sample.texts() for sample in validation.samples],
+            samples=validation.samples,
             seconds=seconds,
             elapsed_s=state.elapsed_s,
         )
@@ -276,7 +272,7 @@ class TrainLog:
                 f"train.optimizer.learning_rate={self._config.optimizer.learning_rate:g}"
             )
         if validation.samples:  # metrics.jsonl and TensorBoard have all samples
-            for name, text in validation.samples[0].texts().items():
+            for name, text in validation.samples[0].items():
                 if len(text) > _SAMPLE_WIDTH:
                     text = f"{text[: _SAMPLE_WIDTH - 1]}…"
                 log.info("  %-10s  %s", name, text)
@@ -349,19 +345,15 @@ class TrainLog:
             for name, mean in values.get("objectives", {}).items():
                 self._writer.add_scalar(f"{event}/objectives/{name}", mean, update)
 
-    def samples(self, samples: Sequence[Sample], *, update: int) -> None:
-        """Write sample translations to TensorBoard, with pictures of their attention."""
+    def samples(self, samples: Sequence[Mapping[str, str]], *, update: int) -> None:
+        """Write sample translations to TensorBoard."""
         if not self._writes or self._writer is None:
             return
         for number, sample in enumerate(samples, 1):
             # TensorBoard renders Markdown, in which an indent of four spaces marks code.
-            lines = [f"    {name:10}  {text}" for name, text in sample.texts().items()]
-            attention = sample.attention
+            lines = [f"    {name:10}  {text}" for name, text in sample.items()]
             with naming(self._run.path):
                 self._writer.add_text(f"sample {number}", "\n".join(lines), update)
-                if attention is not None and attention.weights_TS.size <= _MAX_WEIGHTS:
-                    name = f"attention/sample {number}"
-                    self._writer.add_image(name, draw_map(attention), update, dataformats="HWC")
 
 
 def _duration(seconds: float) -> str:

@@ -22,7 +22,6 @@ from seq2seq_attn.runtime.signals import StopRequest
 from seq2seq_attn.runtime.threads import set_threads
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
-from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
@@ -35,21 +34,6 @@ Hypothesis = tuple[str, bool]
 """a translation, and whether the length limit ended it"""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A sample translation for people to read."""
-
-    source: str
-    reference: str
-    hypothesis: str
-    attention: AttentionMap | None = None
-    """None for a model without attention over source positions"""
-
-    def texts(self) -> dict[str, str]:
-        """Return the three texts by name."""
-        return {"source": self.source, "reference": self.reference, "hypothesis": self.hypothesis}
 
 
 @dataclass(frozen=True)
@@ -66,7 +50,8 @@ class Validation:
     """number of pairs that BLEU is computed on"""
     num_cut: int
     """number of hypotheses that the length limit ended"""
-    samples: list[Sample]
+    samples: list[dict[str, str]]
+    """sample translations for people to read: `source`, `reference` and `hypothesis`"""
     ngram_shares: tuple[float, ...] = ()
     """shares of the hypotheses' sequences of one to four words that the references have too"""
 
@@ -121,8 +106,8 @@ class Validator:
         """Compute perplexity and BLEU of the model of the updater, and set the model to evaluation
         mode. Return None if a rank was asked to stop.
 
-        Each rank takes a share of the sentences, and all ranks return the same scores. Only the
-        first rank translates samples. The states of random number generators do not change.
+        Each rank takes a share of the sentences, and all ranks return the same scores. The states
+        of random number generators do not change.
 
         Raises:
             UserError: memory runs out; the message names the setting to lower.
@@ -137,10 +122,7 @@ class Validator:
             group = self._updater.group
             if any(group.gather(self._stop.is_set)):
                 return None
-            shares = group.gather((nll, hypotheses))
-            has_samples = group.is_first and self._sources
-            samples = self._samples(translator) if has_samples else []
-        return self._scores(shares, samples)
+        return self._scores(group.gather((nll, hypotheses)))
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:
@@ -172,27 +154,7 @@ class Validator:
                 hypotheses.append((translation.text, translation.is_cut))
         return hypotheses
 
-    def _samples(self, translator: Translator) -> list[Sample]:
-        """Translate sample sentences, with attention. The same sentences are used in every
-        validation; they are spread evenly over the split."""
-        num_lines = len(self._sources)
-        num_samples = min(self._config.train.validation.num_samples, num_lines)
-        indices = [number * num_lines // num_samples for number in range(num_samples)]
-        translations = translator.translate([self._sources[index] for index in indices])
-        samples = []
-        for index, translation in zip(indices, translations, strict=True):
-            sample = Sample(
-                self._sources[index],
-                self._references[index],
-                translation.text,
-                translation.attention_map(),
-            )
-            samples.append(sample)
-        return samples
-
-    def _scores(
-        self, shares: Sequence[tuple[float, list[Hypothesis]]], samples: list[Sample]
-    ) -> Validation:
+    def _scores(self, shares: Sequence[tuple[float, list[Hypothesis]]]) -> Validation:
         """Compute the scores from the negative log-likelihood and the hypotheses of each rank."""
         num_tokens = int(self._pairs.target_lengths.sum()) + len(self._pairs)
         mean = sum(nll for nll, _ in shares) / num_tokens
@@ -206,7 +168,24 @@ class Validator:
         scores = {"perplexity": perplexity, "bleu": bleu.score().score}
         if self._metric is not None:
             scores[self._metric.name] = self._metric.statistics(texts).score().score
+        samples = self._samples(texts)
         return Validation(scores, bleu.signature, len(texts), num_cut, samples, bleu.ngram_shares)
+
+    def _samples(self, hypotheses: Sequence[str]) -> list[dict[str, str]]:
+        """Choose sample translations, spread evenly over the split: the same sentences in every
+        validation."""
+        num_lines = len(hypotheses)
+        num_samples = min(self._config.train.validation.num_samples, num_lines)
+        samples = []
+        for number in range(num_samples):
+            index = number * num_lines // num_samples
+            sample = {
+                "source": self._sources[index],
+                "reference": self._references[index],
+                "hypothesis": hypotheses[index],
+            }
+            samples.append(sample)
+        return samples
 
     def copied_bleu(self) -> float | None:
         """Return BLEU of the sources in place of translations, or None if a source is not one text.

@@ -9,7 +9,6 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -28,12 +27,6 @@ MAX_CELLS = 10_000
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
 """colors of weights 0 and 1 in all attention maps; colors in between are interpolated linearly. If
 weights are not normalized, the largest weight of a map has the color of 1"""
-_CELL = 18
-"""side of a weight's square in a picture, in pixels"""
-_GAP = 4
-"""margin of a label in a picture, in pixels"""
-_MAX_LABEL = 160
-"""maximum width of a label in a picture, in pixels"""
 LEVELS = 255
 """a packed level n stands for the share n / 255 of the map's scale"""
 UNKNOWN_COLOR = "#b04020"
@@ -114,34 +107,6 @@ def map_colors(shares: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
     low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
     colors: npt.NDArray[np.uint8] = np.rint(low + shares[..., None] * (high - low)).astype(np.uint8)
     return colors
-
-
-def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:
-    """Draw a labeled picture, [height, width, 3], with a row of cells per target token.
-
-    Drawing takes milliseconds. With matplotlib, a picture takes longer than a small validation.
-    """
-    rows = _labels(attention.target_tokens, align_right=True)
-    columns = np.rot90(_labels(attention.source_tokens))
-    cells = map_colors(attention.shares_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
-    corner = np.full((len(columns), rows.shape[1], 3), 255, dtype=np.uint8)
-    return np.block([[[corner], [columns]], [[rows], [cells]]])
-
-
-def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[np.uint8]:
-    """Draw the tokens as text below each other, [_CELL * tokens, width, 3]."""
-    from matplotlib import get_data_path  # slow to import
-    from PIL import Image, ImageDraw, ImageFont
-
-    font = ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", 12)
-    lengths = [min(_MAX_LABEL, font.getlength(token)) for token in tokens]
-    width = int(max(lengths, default=0.0)) + 2 * _GAP
-    image = Image.new("RGB", (width, _CELL * len(tokens)), "white")
-    draw = ImageDraw.Draw(image)
-    for number, (token, length) in enumerate(zip(tokens, lengths, strict=True)):
-        x = width - _GAP - length if align_right else _GAP
-        draw.text((x, (number + 0.5) * _CELL), token, fill="black", font=font, anchor="lm")
-    return np.asarray(image)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
     sources, references = prepared.text("valid")
     assert len(sources) == 24
     expected = [(sources[i], references[i]) for i in (0, 8, 16)]
-    assert [(sample.source, sample.reference) for sample in validation.samples] == expected
+    assert [(sample["source"], sample["reference"]) for sample in validation.samples] == expected
     stop = StopRequest()
     stop.signal_number = signal.SIGINT
     assert Validator(*parts, stop).validate() is None
