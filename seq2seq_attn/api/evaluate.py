@@ -62,7 +62,6 @@ def evaluate(
     by_length: str | None = None,
     length_of: LengthOf = "source",
     length_in: LengthIn = "tokens",
-    merge_below: int = 0,
     resampling: Resampling = DEFAULT_RESAMPLING,
     ensemble: bool = False,
     no_attention: bool = False,
@@ -87,7 +86,7 @@ def evaluate(
     """
     if plots is not None:
         require("plots", "matplotlib")
-    settings = _make_settings(by_length, length_of, length_in, metric, resampling, merge_below)
+    settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     systems: list[System] = []
     if runs or not hypotheses:
         systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
@@ -213,7 +212,6 @@ def _make_settings(
     length_in: LengthIn,
     metric: str | Sequence[str],
     resampling: Resampling,
-    merge_below: int,
 ) -> Settings:
     """Check the options of the scores, and return them as settings.
 
@@ -230,7 +228,7 @@ def _make_settings(
         Measure(name, [])  # raises an error for an unknown metric, or if sacreBLEU is missing
     if by_length is not None:
         parse_edges(by_length)
-    return Settings(by_length, length_of, metrics, resampling, merge_below, length_in)
+    return Settings(by_length, length_of, metrics, resampling, length_in)
 
 
 def _make_systems(

@@ -46,7 +46,7 @@ GROUPS = {
     "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram "
     "max_length_ratio unk prefix glossary split_sentences",
     "Samples": "num_samples temperature top_k top_p",
-    "Scores": "metric by_length length_of length_in merge_below no_attention",
+    "Scores": "metric by_length length_of length_in no_attention",
     "Output": "output weights license private format alignment attention full json report plots "
     "csv",
     "Server": "host port max_characters allow_host allow_origin",

@@ -76,12 +76,6 @@ class EvaluateOptions(TypedDict, total=False):
     length_in: Annotated[
         LengthIn, shared.option("tokens|characters", "The unit of length.", default="tokens")
     ]
-    merge_below: Annotated[
-        int,
-        shared.option(
-            "N", "Join buckets under N pairs to their smaller neighbor.", default="0", min=0
-        ),
-    ]
     glossary: shared.Glossary
     reuse_hypotheses: Annotated[
         bool,

@@ -64,9 +64,6 @@ class Settings:
     metrics: tuple[str, ...] = ()
     """If empty, `DEFAULT_METRICS`. `evaluate` puts the metric of the runs' validation first."""
     resampling: Resampling = DEFAULT_RESAMPLING
-    merge_below: int = 0
-    """A bucket of fewer sentence pairs is joined to its smaller neighbor. With 0, no bucket is
-    joined, and thin buckets are marked."""
     length_in: LengthIn = "tokens"
     """The unit of length. Tokens are spaCy's, whichever tokenizer a run has."""
 
@@ -108,7 +105,6 @@ class Scored:
             "tokenizer": self.length_tokenizer,
             "edges": list(next(iter(self.edges.values()))),
             "edges_by_num_concatenated": by_number,
-            "merge_below": self.settings.merge_below,
         }
 
 
@@ -154,7 +150,7 @@ def score_sets(
         test_set = _merge_sets([sets[index] for index in indices])
         set_lengths = np.concatenate([lengths[index] for index in indices])
         set_edges = edges[test_set.num_concatenated]
-        buckets = make_buckets(set_lengths, set_edges, merge_below=settings.merge_below)
+        buckets = make_buckets(set_lengths, set_edges)
         outputs = {}
         for name, set_outputs in translations.items():
             outputs[name] = _merge_translations([set_outputs[index] for index in indices])

@@ -105,26 +105,13 @@ def quantile_edges(lengths: IntArray, num_buckets: int = DEFAULT_NUM_BUCKETS) ->
     return tuple(sorted(edge for edge in edges if lengths.min() < edge <= lengths.max()))
 
 
-def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 0) -> list[Bucket]:
-    """Return the non-empty buckets, shortest first.
-
-    A bucket with fewer than `merge_below` pairs is joined to its smaller neighbor.
-    """
+def make_buckets(lengths: IntArray, edges: Sequence[int]) -> list[Bucket]:
+    """Return the buckets that have sentence pairs, shortest first."""
     buckets = []
     numbers = np.digitize(lengths, edges)
     bounds = zip([0, *edges], [*edges, None], strict=True)
     for number, (lower, upper) in enumerate(bounds):
-        buckets.append(Bucket(lower, upper, np.flatnonzero(numbers == number)))
-    while len(buckets) > 1:
-        sizes = [len(bucket) for bucket in buckets]
-        thin = sizes.index(min(sizes))
-        if sizes[thin] >= merge_below:
-            break
-        # Join the smaller neighbor, or the left neighbor if both have the same size.
-        left = thin
-        if thin == len(sizes) - 1 or (thin > 0 and sizes[thin - 1] <= sizes[thin + 1]):
-            left = thin - 1
-        first, second = buckets[left : left + 2]
-        indices = np.sort(np.concatenate([first.indices, second.indices]))
-        buckets[left : left + 2] = [Bucket(first.lower, second.upper, indices)]
-    return [bucket for bucket in buckets if len(bucket)]
+        indices = np.flatnonzero(numbers == number)
+        if len(indices):
+            buckets.append(Bucket(lower, upper, indices))
+    return buckets

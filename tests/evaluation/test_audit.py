@@ -15,7 +15,7 @@ from tests.report.conftest import report_of
 LINES = make_references(60)
 WORSE = make_hypotheses(LINES, seed=1, noise=0.3)
 BETTER = make_hypotheses(LINES, seed=2, noise=0.25)
-QUICK = Settings("12", "reference", ("bleu", "exact"), Resampling(100, 100))
+QUICK = Settings("12", "reference", ("bleu", "exact"), Resampling(100))
 
 
 def set_of(references, source=None):

@@ -30,24 +30,6 @@ def test_thin_buckets_are_marked():
 
 
 @pytest.mark.parametrize(
-    ("counts", "merged"),
-    [
-        ([80, 20, 70, 60, 3], [80, 90, 63]),  # into the smaller neighbor
-        ([60, 10, 100], [70, 100]),
-        ([10, 60, 100], [70, 100]),  # the first and the last have one neighbor
-        ([100, 60, 10], [100, 70]),
-        ([10, 10], [20]),
-    ],
-)
-def test_thin_buckets_merge(counts, merged):
-    lengths = np.repeat([3, 8, 13, 18, 23][: len(counts)], counts)
-    buckets = make_buckets(lengths, [6, 11, 16, 21], merge_below=50)
-    assert [len(bucket) for bucket in buckets] == merged
-    indices = np.concatenate([bucket.indices for bucket in buckets])
-    assert indices.tolist() == list(range(len(lengths)))
-
-
-@pytest.mark.parametrize(
     ("text", "edges"),
     [
         ("9,12,15,18,21", MULTI30K_EDGES),
