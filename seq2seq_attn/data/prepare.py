@@ -292,24 +292,15 @@ def _count_tokens(train: SplitBuilder) -> list[Counter[str]]:
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
-    """Log a warning if more than 5 % of the training pairs are dropped.
-
-    Raises:
-        UserError: all training pairs are dropped.
-    """
+    """Raise UserError if all training pairs are dropped."""
+    if train.keep.any():
+        return
     reasons = describe_dropped(train.dropped, limits)
     dropped = ", ".join(f"{count} because {reason}" for reason, count in reasons.items())
-    keep = train.keep
-    if not keep.any():
-        raise UserError(
-            f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or "
-            "data.max_length_ratio"
-        )
-    if keep.mean() < 0.95:
-        message = (
-            "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
-        )
-        log.warning(message, f"{len(keep):,}", dropped)
+    raise UserError(
+        f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or "
+        "data.max_length_ratio"
+    )
 
 
 def _write_links(

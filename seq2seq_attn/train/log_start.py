@@ -78,7 +78,11 @@ def _log_audit(prepared: PreparedCorpus) -> None:
         num_read = audit["train"]["pairs_read"]
         level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
         reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
-        log.log(level, f"dropped from train: {num_dropped} of {num_read} pairs: {reasons}")
+        log.log(
+            level,
+            f"dropped from train: {num_dropped} of {num_read} pairs: {reasons}; see "
+            "data.max_length and data.max_length_ratio",
+        )
     for split in (VALID, *prepared.test_splits):
         num_same = audit[split]["overlap_pairs"]
         num_pairs = audit[split]["pairs_kept"]
