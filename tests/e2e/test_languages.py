@@ -41,7 +41,7 @@ EXPECTED = (
     "are in the training text",
     "the length limit",
     "unknown to this run",
-    "no installed font",
+    "which the font lacks",
     IS_EMPTY,
 )
 
