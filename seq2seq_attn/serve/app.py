@@ -17,14 +17,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.serve.batcher import Batcher
+from seq2seq_attn.serve.downloads import Downloads
 from seq2seq_attn.serve.glossaries import Glossaries
 from seq2seq_attn.serve.openapi import describe_api
 from seq2seq_attn.serve.page import Page
 from seq2seq_attn.serve.requests import (
+    MAX_DOCUMENT_BYTES,
     Access,
     DeepLTranslation,
     Detection,
+    LibreDocument,
     LibreTranslation,
     Translation,
     check_key,
@@ -33,6 +37,8 @@ from seq2seq_attn.serve.requests import (
     read_values,
 )
 from seq2seq_attn.serve.worker import Answer, Pair, Served, detect
+from seq2seq_attn.text.documents.document import parse_document, replace_texts
+from seq2seq_attn.text.documents.forms import FORMS
 from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.languages import english_name
 
@@ -48,6 +54,7 @@ _METRICS = {
 }
 _PARAMETERS: dict[str, type[BaseModel]] = {
     "/translate": LibreTranslation,
+    "/translate_file": LibreDocument,
     "/v2/translate": DeepLTranslation,
     "/detect": Detection,
 }
@@ -69,16 +76,25 @@ class App:
         """
         self.batcher = Batcher(pool, served)
         self._glossaries = Glossaries(self.batcher, access)
+        self._downloads = Downloads()
         self.is_broken = False
         """whether the process that translates has died"""
         self._served = served
         self._access = access
         self.page = page
+        upload = Route(
+            "/translate_file",
+            self.translate_file,
+            methods=["POST"],
+            max_body_size=MAX_DOCUMENT_BYTES,
+        )
         self._routes = [
+            upload,
             Route("/translate", self.translate, methods=["POST"]),
             Route("/v2/translate", self.translate_deepl, methods=["POST"]),
             Route("/detect", self.detect, methods=["POST"]),
             Route("/languages", self.languages),
+            Route("/frontend/settings", self.settings),
             Route("/v2/languages", self.languages_deepl),
             Route("/v2/usage", self.usage_deepl),
             Route("/health", self.health),
@@ -93,7 +109,7 @@ class App:
             allow_headers=["*"],
         )
         self._app = Starlette(
-            routes=[*self._routes, *self._glossaries.routes],
+            routes=[*self._routes, *self._glossaries.routes, self._downloads.route],
             middleware=[cors] if access.origins else [],
             exception_handlers={HTTPException: refuse},
             max_body_size=4_096 + 12 * access.max_characters,  # a character has at most 12 bytes
@@ -136,6 +152,27 @@ class App:
     async def translate(self, request: Request) -> Response:
         """Translate as LibreTranslate."""
         asked = await read_request(request, LibreTranslation, self._access)
+        fields = await self._translate_libre(request, asked)
+        return JSONResponse(fields)
+
+    async def translate_file(self, request: Request) -> Response:
+        """Translate a document as LibreTranslate. The answer has the URL of the result."""
+        asked = await read_request(request, LibreDocument, self._access)
+        form = asked.file_name.lower().rpartition(".")[2]
+        try:
+            document = parse_document(asked.file, form, asked.field)
+        except UserError as error:
+            raise HTTPException(400, str(error)) from None
+        asked.q = [text.text for text in document.texts]
+        fields = await self._translate_libre(request, asked)
+        content, untranslated = replace_texts(document, fields.pop("translatedText"))
+        if untranslated:
+            fields["untranslated"] = untranslated
+        path = self._downloads.keep(content, form)
+        return JSONResponse({"translatedFileUrl": f"{request.base_url}{path}", **fields})
+
+    async def _translate_libre(self, request: Request, asked: LibreTranslation) -> dict[str, Any]:
+        """Return the fields of an answer to a client of LibreTranslate."""
         pair, confidence = await self._choose_pair(asked, asked.source, asked.target)
         answers = await self._translate(request, pair, asked, 1 + asked.alternatives)
         fields: dict[str, Any] = {"translatedText": [answer.texts[0] for answer in answers]}
@@ -149,7 +186,7 @@ class App:
             fields = {name: values[0] for name, values in fields.items()}
         if confidence is not None:
             fields["detectedLanguage"] = {"language": pair[0], "confidence": confidence}
-        return JSONResponse(fields)
+        return fields
 
     async def translate_deepl(self, request: Request) -> Response:
         """Translate as DeepL. Parameters such as formality have no effect."""
@@ -183,10 +220,24 @@ class App:
         """Return the pairs of languages, as LibreTranslate."""
         languages: dict[str, dict[str, Any]] = {}
         for source, target in self._served.batch_sizes:
-            name = english_name(source).title()
-            language = languages.setdefault(source, {"code": source, "name": name, "targets": []})
+            language = languages.setdefault(source, {**_name_language(source), "targets": []})
             language["targets"].append(target)
         return JSONResponse(list(languages.values()))
+
+    async def settings(self, _: Request) -> Response:
+        """Return the limits of the server and the suffixes of documents, as LibreTranslate."""
+        [source, target] = next(iter(self._served.batch_sizes))
+        needs_key = bool(self._access.key)
+        settings = {
+            "charLimit": self._access.max_characters,
+            "apiKeys": needs_key,
+            "keyRequired": needs_key,
+            "suggestions": False,
+            "filesTranslation": True,
+            "supportedFilesFormat": [f".{form}" for form in FORMS],
+            "language": {"source": _name_language(source), "target": _name_language(target)},
+        }
+        return JSONResponse(settings)
 
     async def languages_deepl(self, request: Request) -> Response:
         """Return the source languages, or the target languages for `type=target`, as DeepL."""
@@ -277,6 +328,11 @@ class App:
             work.cancel()
             raise ClientDisconnect
         return await work
+
+
+def _name_language(code: str) -> dict[str, Any]:
+    """Return the code and the English name of a language."""
+    return {"code": code, "name": english_name(code).title()}
 
 
 async def refuse(_: Request, error: Exception) -> Response:

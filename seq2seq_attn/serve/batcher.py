@@ -18,6 +18,9 @@ from seq2seq_attn.text.glossary import Glossary
 
 MAX_WAITING = 100_000
 """maximum number of characters in all waiting lines"""
+MAX_LINES = 200
+"""maximum number of waiting lines of a request, so that other requests need not wait for a long
+document"""
 LINE_OVERHEAD = 20
 """number of characters that is added for each line, because a line of one letter also takes time"""
 MAX_BATCH_CHARACTERS = 8_192
@@ -73,14 +76,19 @@ class Batcher:
         for piece in chain.from_iterable(split_texts):
             if piece.strip():
                 lines.append(Line(piece, (pair, options), loop.create_future()))
-        size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
+        first_lines = [*self.waiting, *lines[:MAX_LINES]]
+        size = sum(len(line.text) + LINE_OVERHEAD for line in first_lines)
         if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
         self.counts["seq2seq_characters_total"] += sum(map(len, texts))
-        self.waiting += lines
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
-        results = iter(await asyncio.gather(*(line.result for line in lines)))
+        translated = []
+        for start in range(0, len(lines), MAX_LINES):
+            waiting = lines[start : start + MAX_LINES]
+            self.waiting += waiting
+            if self._worker is None or self._worker.done():
+                self._worker = asyncio.create_task(self._work())
+            translated += await asyncio.gather(*(line.result for line in waiting))
+        results = iter(translated)
         answers = []
         for pieces in split_texts:
             parts = [next(results) if piece.strip() else Answer([piece]) for piece in pieces]

@@ -12,12 +12,16 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from seq2seq_attn.config.explain import expected
 from seq2seq_attn.text.languages import short_code
 
+MAX_DOCUMENT_BYTES = 1_000_000
+"""maximum size of a request with a document; Starlette keeps 1 MiB of a file in memory"""
 BODY_TIMEOUT_S = 10
 """maximum number of seconds to receive the body of a request"""
 _MAX_FIELDS = 1_000
@@ -69,6 +73,15 @@ class LibreTranslation(Translation):
     alternatives: int = Field(0, ge=0)
 
 
+class LibreDocument(LibreTranslation):
+    """The parameters of LibreTranslate's `/translate_file`. Its texts are those of the document."""
+
+    q: SkipJsonSchema[str | list[str]] = ""
+    file: bytes
+    file_name: str
+    field: str = ""
+
+
 class DeepLTranslation(Translation):
     """The parameters of DeepL's `/v2/translate`."""
 
@@ -109,7 +122,9 @@ async def read_values(request: Request) -> dict[str, Any]:
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             in_body = await _read_body(request)
-        json.dumps(in_body, ensure_ascii=False).encode()  # raises an error for a lone surrogate
+        json.dumps(
+            in_body, ensure_ascii=False, default=repr
+        ).encode()  # raises an error for a lone surrogate
         values = {**parse_form(request.url.query), **in_body}
     except TimeoutError:
         raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
@@ -124,8 +139,12 @@ async def _read_body(request: Request) -> dict[str, Any]:
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        async with request.form(max_files=0, max_fields=_MAX_FIELDS) as form:
-            return _group_by_name(form.multi_items())
+        async with request.form(max_files=1, max_fields=_MAX_FIELDS) as form:
+            values = _group_by_name(form.multi_items())
+            file = values.get("file")
+            if isinstance(file, UploadFile):
+                values |= {"file": await file.read(), "file_name": file.filename}
+            return values
     body = (await request.body()).decode()
     if kind != "application/json" and not body.lstrip().startswith("{"):
         return parse_form(body)

@@ -10,27 +10,31 @@ import pytest
 
 from seq2seq_attn.serve import worker
 from seq2seq_attn.serve.glossaries import NewGlossary
-from seq2seq_attn.serve.requests import DeepLTranslation, Detection, LibreTranslation
+from seq2seq_attn.serve.requests import DeepLTranslation, Detection, LibreDocument, LibreTranslation
 from tests.serve.serving import TEXT
 
 STABLE = json.loads((Path(__file__).parents[1] / "stable.json").read_text(encoding="utf-8"))["http"]
 MODELS = {
     "/translate": LibreTranslation,
+    "/translate_file": LibreDocument,
     "/v2/translate": DeepLTranslation,
     "/v2/glossaries": NewGlossary,
     "/detect": Detection,
 }
 LANGUAGES = {"source_lang": "DE", "target_lang": "EN"}
 GLOSSARY = {"name": "mine", "entries": "Hund\tdog", "entries_format": "tsv", **LANGUAGES}
+DOCUMENT = f"0:1 --> 0:2\n{TEXT}\n\n0:2 --> 0:3\n{{ {TEXT}\n"
 CALLS = {
     "POST /translate": {"q": TEXT, "target": "en", "alternatives": 1},
     "POST /translate, a list": {"q": [TEXT], "target": "en", "alternatives": 1},
     "POST /translate, refused": {"q": TEXT},
+    "POST /translate_file": {"file": DOCUMENT, "file_name": "a.srt", "target": "en"},
     "POST /v2/translate": {"text": [TEXT], "target_lang": "EN"},
     "POST /detect": {"q": TEXT},
     "POST /v2/glossaries": GLOSSARY,
     "GET /v2/glossaries": None,
     "GET /languages": None,
+    "GET /frontend/settings": None,
     "GET /v2/languages": None,
     "GET /v2/usage": None,
     "GET /health": None,
@@ -52,7 +56,7 @@ def doubtful(app, monkeypatch):
 
 
 def test_the_addresses_are_the_stable_ones(app):
-    routes = [*app._routes, *app._glossaries.routes]
+    routes = [*app._routes, *app._glossaries.routes, app._downloads.route]
     addresses = [f"{min(route.methods)} {route.path}" for route in routes]
     assert sorted(addresses) == STABLE["addresses"]
 

@@ -74,13 +74,18 @@ def requests_with(texts):
     for number, text in enumerate(texts):
         values = {"q": text, "text": [text], "target": "en", "target_lang": "EN"}
         named = dict.fromkeys(("source", "format", "api_key", "glossary_id"), text)
-        part = f'--x\r\nContent-Disposition: form-data; name="q"; filename="{text}"\r\n\r\n{text}'
+        head = "--x\r\nContent-Disposition: form-data; name="
+        part = f'{head}"q"; filename="{text}"\r\n\r\n{text}'
+        cue = f"1\r\n0:1 --> 0:2\r\n{text}"
+        document = f'{head}"file"; filename="{text}.srt"\r\n\r\n{cue}\r\n{head}"target"\r\n\r\nen'
         choices = [
             ("POST", "/translate", json.dumps(values), {}),
             ("POST", "/translate", urlencode(values), FORM),
             ("POST", "/translate", json.dumps({**values, "source": "de", "alternatives": 2}), {}),
             ("POST", "/translate", json.dumps({**values, **named}), {}),
             ("POST", "/translate", f"{part}\r\n--x--\r\n", MULTIPART),
+            ("POST", "/translate_file", f"{document}\r\n--x--\r\n", MULTIPART),
+            ("GET", f"/download_file/{quote(text)}", "", {}),
             ("POST", "/v2/translate", json.dumps(values), {}),
             ("POST", "/detect", json.dumps(values), {}),
             ("GET", f"/{quote(text)}", "", {}),

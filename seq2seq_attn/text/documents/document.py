@@ -1,5 +1,7 @@
 """A document in memory: its texts, and its bytes with their translations."""
 
+import re
+from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -24,10 +26,12 @@ class Document(NamedTuple):
     """the texts as the form finds them, of one line or several"""
     texts: list[Text]
     """the lines with words of all places, in their order: each is translated by itself"""
+    breaks: list[int]
+    """the positions of the line feeds"""
 
     def line(self, text: Text) -> int:
         """Return the line number of a text, from 0."""
-        return self.content.count("\n", 0, text.start)
+        return bisect_left(self.breaks, text.start)
 
 
 def parse_document(document: bytes, form: str, field: str = "") -> Document:
@@ -46,13 +50,14 @@ def parse_document(document: bytes, form: str, field: str = "") -> Document:
         if "\0" in content:
             raise ValueError("a NUL character")
         places = [text for text in FORMS[form].find(content, field) if text.text.strip()]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
     texts = []
     for place in places:
         for line in filter(has_words, place.text.splitlines()):
             texts.append(place._replace(text=line.strip()))
-    return Document(content, encoding, FORMS[form], places, texts)
+    breaks = [match.start() for match in re.finditer("\n", content)]
+    return Document(content, encoding, FORMS[form], places, texts, breaks)
 
 
 def check_field(form: str, field: str) -> None:

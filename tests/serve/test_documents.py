@@ -1,0 +1,162 @@
+"""Documents of clients, through a public client of LibreTranslate."""
+
+import io
+import json
+import random
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from libretranslate_aio import LibreTranslate
+
+from seq2seq_attn import load, translate_document
+from seq2seq_attn.serve import batcher, downloads
+from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
+from tests.documents import samples
+from tests.serve.serving import PAIR, TEXT, make_app, served, serving
+from tests.waiting import wait_for
+
+CUE = f"1\n00:00:01,000 --> 00:00:02,500\n{TEXT}\n"
+
+
+def upload(client, content, name="film.srt", languages=("de", "en"), **options):
+    """The URL that the public client gets for a document."""
+    file = io.BytesIO(content)
+    file.name = name
+    with LibreTranslate(client.url, **options) as api:
+        return api.translate_file(file, *languages).translated_file_url
+
+
+def fetch(client, url):
+    """Status and body of a translated document."""
+    answer = client.open("GET", url.removeprefix(client.url))
+    return answer.status, answer.content
+
+
+def ask(client, content, name="film.srt", **values):
+    """Status and text of the answer to a document."""
+    values = {"source": "de", "target": "en", **values}
+    parts = [f'name="{key}"\r\n\r\n{value}' for key, value in values.items()]
+    parts.append(f'name="file"; filename="{name}"\r\n\r\n{content}')
+    head = "--x\r\nContent-Disposition: form-data; "
+    body = "\r\n".join(head + part for part in parts) + "\r\n--x--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    return client.ask("POST", "/translate_file", body.encode(), headers)
+
+
+def sample(form):
+    """A generated document, if there are such for this form."""
+    make = getattr(samples, f"make_{form}", None)
+    return make(random.Random(1)) if make else None
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in WITH_FIELDS])
+def test_a_document_is_translated_as_by_translate(client, runs, form):
+    content = sample(form) or pytest.skip("generated under another suffix")
+    url = upload(client, content, f"a.b.{form.upper()}")
+    assert url.endswith(f".{form}")
+    assert fetch(client, url) == (200, translate_document(load(runs[0], "cpu"), content, form)[0])
+
+
+@pytest.mark.parametrize("form", WITH_FIELDS)
+def test_a_field_is_named_beside_its_document(client, runs, form):
+    content = json.dumps({"de": TEXT, "a": 1})
+    url = json.loads(ask(client, content, f"a.{form}", field="de")[1])["translatedFileUrl"]
+    translated = translate_document(load(runs[0], "cpu"), content.encode(), form, field="de")[0]
+    assert fetch(client, url) == (200, translated)
+
+
+def test_the_language_of_a_document_is_detected(client):
+    explicit = fetch(client, upload(client, CUE.encode()))
+    assert fetch(client, upload(client, CUE.encode(), languages=("auto", "en"))) == explicit
+
+
+def test_texts_that_stay_are_told(client):
+    lost = f"{CUE}\n00:01 --> 00:02\n<b>a</b> {{b, c {{d}}}}\n"
+    answer = json.loads(ask(client, lost)[1])
+    [message] = answer["untranslated"]
+    assert message.startswith("line 6: ")
+
+
+def test_a_translated_document_is_a_download(client):
+    """So that HTML of a client does not run as a page of the server."""
+    url = upload(client, CUE.encode())
+    answer = client.open("GET", url.removeprefix(client.url))
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+
+
+def test_settings_name_the_suffixes_of_documents(client):
+    with LibreTranslate(client.url) as api:
+        settings = api.frontend_settings()
+    assert settings.supported_files_format == [f".{form}" for form in FORMS]
+    assert settings.language.source.code == "de"
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "status", "named"),
+    [
+        (CUE, {"name": "film"}, 400, "srt"),
+        (CUE, {"name": "film.docx"}, 400, "docx"),
+        (CUE, {"name": "/etc/passwd"}, 400, "srt"),
+        (CUE, {"field": "de"}, 400, "field"),
+        (CUE, {"target": "fr"}, 400, "de to en"),
+        ("a\0", {}, 400, "NUL"),
+        ('{"de": ' + "[" * 100_000, {"name": "a.jsonl", "field": "de"}, 400, "jsonl"),
+        (CUE * 20_000, {}, 413, ""),
+    ],
+)
+def test_a_document_that_cannot_be_translated_is_refused(client, content, options, status, named):
+    answered, text = ask(client, content, **options)
+    assert answered == status
+    assert named in text
+
+
+def test_a_file_of_another_request_is_refused(client):
+    values = {"q": "x", "target": "en", "file": "a"}
+    assert client.ask("POST", "/translate_file", values)[0] == 400
+
+
+@pytest.mark.usefixtures("app")
+def test_a_document_needs_the_key():
+    with serving(make_app(served(("de", "en")), key="secret")) as client:
+        assert ask(client, CUE)[0] == 403
+        url = upload(client, CUE.encode(), api_key="secret")
+        assert fetch(client, url)[0] == 200
+
+
+@pytest.mark.usefixtures("app")
+def test_documents_are_kept_for_a_while(monkeypatch):
+    monkeypatch.setattr(downloads, "KEEP_S", 0.5)
+    app = make_app(served(("de", "en")))
+    with serving(app) as client:
+        url = upload(client, CUE.encode())
+        assert fetch(client, url)[0] == 200
+        wait_for(lambda: fetch(client, url)[0] == 404)
+    assert app._downloads._kept == {}
+
+
+@pytest.mark.usefixtures("app")
+def test_the_number_of_kept_documents_is_limited(monkeypatch):
+    monkeypatch.setattr(downloads, "MAX_KEPT", 1)
+    with serving(make_app(served(("de", "en")))) as client:
+        upload(client, CUE.encode())
+        assert ask(client, CUE)[0] == 429
+
+
+def test_other_requests_do_not_wait_for_the_whole_document(slow, monkeypatch):
+    monkeypatch.setattr(batcher, "MAX_LINES", 2)
+    cues = "".join(f"0:{number} --> 0:{number}\nwort {number}\n\n" for number in range(9))
+    languages = dict(zip(("source", "target"), PAIR, strict=True))
+    app = make_app(served(PAIR))
+    with serving(app) as client:
+        with ThreadPoolExecutor(2) as pool:
+            document = pool.submit(partial(ask, client, cues, **languages))
+            wait_for(lambda: slow.batches)
+            other = pool.submit(client.translate, q="a", **languages)
+            wait_for(lambda: any(line.text == "a" for line in app.batcher.waiting))
+            slow.release.release(2)
+            assert other.result(60) == "A"
+            assert not document.done()
+            slow.release.release(9)
+            assert document.result(60)[0] == 200
