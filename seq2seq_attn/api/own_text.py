@@ -1,24 +1,28 @@
-"""Choose settings for a parallel text of the user by its size, languages and characters."""
+"""Choose settings for a parallel text of the user by a few counts of the text.
+
+`choose_settings` chooses tokens, limits and metric, `choose_budget` updates and batches. Each logs
+its choice and the reason.
+"""
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
-from seq2seq_attn.config.data import TokenizerConfig
+from seq2seq_attn.api.text_counts import Counts, Kind, Side
+from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
-from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs.
-`own-large` is for all others."""
-NUM_PAIRS = 10_000
-"""Characters are counted in at most this number of pairs, from the start of the text."""
+`own-large` is for all others. Targets that are no sentences have at most `own-small`."""
 NUM_LINES = 1_000
-"""Words are counted, and tokenized and detokenized as a check, in at most this number of target
-lines, from the start of the text."""
+"""Words are tokenized and detokenized as a check in at most this number of target lines, from the
+start of the text."""
+MAX_SPELLED = 60
+"""Sentences beside spelled lines are characters if they have at most this number on average."""
 SUBWORDS_PER_CHARACTER = 2
 """The minimum size of a subword vocabulary, as a multiple of the number of distinct characters.
 Chinese texts have thousands of them."""
@@ -31,53 +35,121 @@ target lines."""
 LONG = 4
 """Number of words in BLEU's longest n-grams. BLEU chooses the best model only if at least the share
 `MIN_LONG` of the targets has this many words."""
+MAX_DROPPED = 0.02
+"""`data.max_length` and `data.max_length_ratio` are raised if they would drop a larger share of the
+pairs."""
+LONGEST = 400
+"""`data.max_length` is raised to at most this number of tokens, because of memory and time."""
+UPDATES = 125
+"""Number of updates per cube root of the number of target tokens: 8,200 for the 29,000 pairs of
+Multi30k, 3,400 for 3,600 words and their sounds."""
+BATCH_TOKENS = 1.24
+"""Number of target tokens in a batch per square root of the number of target tokens."""
+BATCH_SIZES = (16, 128)
+MIN_EPOCHS = 8
+"""Minimum number of epochs, which matters for texts of more than 300,000 pairs."""
+NUM_VALIDATIONS = 20
+PATIENCE = 7
+"""Number of validations without a better score after which training ends."""
+
+_TOKENS: dict[tuple[Kind, Kind], tuple[str, str | None]] = {
+    ("spelled", "spelled"): ("characters", None),
+    ("spelled", "symbols"): ("characters", "spaces"),
+    ("symbols", "spelled"): ("spaces", "characters"),
+    ("symbols", "symbols"): ("spaces", None),
+    ("sentences", "spelled"): ("sentencepiece", "characters"),
+    ("sentences", "symbols"): ("sentencepiece", "spaces"),
+}
+"""The tokenizers of source and target by the kinds of their lines. None is the source's tokenizer.
+Other kinds have the tokenizer for the size of the corpus."""
+_KINDS = {
+    "spelled": "single words or names",
+    "symbols": "words from a closed list",
+    "sentences": "sentences",
+}
 
 log = logging.getLogger(__name__)
 
 
-def choose_config(text: Text, limit: int | None) -> str:
-    """Return the name of the packaged configuration for the number of pairs, at most `limit`."""
-    num_pairs = sum(1 for _ in text.pairs())
-    if limit:
-        num_pairs = min(num_pairs, limit)
+def choose_config(counts: Counts) -> str:
+    """Return the name of the packaged configuration with the sizes of the model."""
+    num_pairs = counts.num_pairs
+    if counts.target.kind != "sentences":
+        num_pairs = min(num_pairs, SIZES[1][0] - 1)
     name = next((name for size, name in SIZES if num_pairs < size), "own-large")
-    log.info("settings: %s, for %s pairs; change them with -c and --set", name, f"{num_pairs:,}")
+    log.info(
+        f"settings: {name}, for {counts.num_pairs:,} pairs of {_KINDS[counts.source.kind]} and "
+        f"{_KINDS[counts.target.kind]}; change them with -c and --set"
+    )
     return name
 
 
-def choose_settings(text: Text, tokenizer: TokenizerConfig) -> dict[str, Any]:
+def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> dict[str, Any]:
     """Return settings that suit a text, in addition to the configuration for its size.
 
     | text | setting |
     |---|---|
-    | few targets have four words | the best model is chosen by chrF, as BLEU counts 4-grams |
-    | the source is a vector file | output `softmax`, as vectors have no embeddings for `lexical` |
+    | the lines of a side are single words, names or words from a closed list | see `_TOKENS` |
     | words cannot be split or joined again | tokens are subwords |
     | there are many distinct characters | the subword vocabulary is larger |
     | letters of source and target differ | each side has a subword vocabulary |
+    | the limits on lengths would drop many pairs | the limits are raised |
+    | targets are spelled, or words from a closed list | `cer` or `wer` chooses the best model |
+    | few targets have four words | the best model is chosen by chrF, as BLEU counts 4-grams |
+    | the source is a vector file | output `softmax`, as vectors have no embeddings for `lexical` |
+
+    Args:
+        data: the settings without these choices.
+        has_tokens: whether the user has set the tokenizer.
     """
-    pairs = list(islice(text.pairs(), NUM_PAIRS))
-    targets = [target for _, target in pairs[:NUM_LINES]]
+    target = counts.target
     settings: dict[str, Any] = {}
-    share = share_of_long(targets, text.languages[-1])
-    if share < MIN_LONG:
-        why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
-        log.info("validation: chrF chooses the best model, because %s", why)
-        settings["train.validation.metric"] = "chrf"
-    if text.layout.vector_column is not None:
+    if data.layout.vector_column is not None:
         settings["model.output.name"] = "softmax"
-    name: str = tokenizer.name
-    reason = (
-        _why_no_words(targets, [*text.layout.texts, text.languages[-1]])
-        if name == "spacy"
-        else None
+    settings["train.validation.metric"] = _choose_metric(target)
+    tokenizer = data.tokenizer
+    if not has_tokens:
+        name, target_name = _choose_tokens(counts, data)
+        settings["data.tokenizer.name"] = name
+        settings["data.tokenizer.target"] = target_name
+        tokenizer = tokenizer.model_copy(update={"name": name, "target": target_name})
+    if target.lines and tokenizer.name == "sentencepiece":
+        settings |= _choose_subwords(counts, tokenizer.vocab_size)
+    return settings | _raise_limits(counts, tokenizer, data)
+
+
+def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
+    """Return the number of updates, the size of batches and the validations.
+
+    Updates grow as the cube root of the number of target tokens, and batches as its square root: in
+    small texts, a pair is read more often, and in smaller batches.
+    """
+    lengths = counts.target.lengths(tokenizer.target or tokenizer.name)
+    if tokenizer.name in ("spacy", "sentencepiece") and not tokenizer.target:
+        lengths = counts.target.lengths("spaces")
+    mean_length = max(1.0, sum(lengths) / max(1, len(lengths)))
+    num_tokens = max(1.0, mean_length * counts.num_pairs)
+    batch_tokens = BATCH_TOKENS * math.sqrt(num_tokens)
+    smallest, largest = BATCH_SIZES
+    batch_size = 2 ** round(math.log2(batch_tokens / mean_length))
+    batch_size = min(max(batch_size, smallest), largest)
+    num_updates = max(UPDATES * num_tokens ** (1 / 3), MIN_EPOCHS * counts.num_pairs / batch_size)
+    every = math.ceil(num_updates / NUM_VALIDATIONS)
+    num_updates = every * NUM_VALIDATIONS
+    num_epochs = num_updates * batch_size / counts.num_pairs
+    log.info(
+        f"training: {num_updates:,} updates of {batch_size} pairs ({num_epochs:.0f} epochs), for "
+        f"{num_tokens:,.0f} target tokens; it ends early after {PATIENCE} of {NUM_VALIDATIONS} "
+        "validations without a better score; change with --set train.max_updates, "
+        "train.batch.size, train.validation.patience"
     )
-    if reason is not None:
-        log.info("tokenizer: sentencepiece, because %s", reason)
-        name = settings["data.tokenizer.name"] = "sentencepiece"
-    if pairs and name == "sentencepiece":
-        settings |= _choose_subwords(text, pairs, tokenizer.vocab_size)
-    return settings
+    return {
+        "train.max_epochs": None,
+        "train.max_updates": num_updates,
+        "train.batch.size": batch_size,
+        "train.validation.every_updates": every,
+        "train.validation.patience": PATIENCE,
+    }
 
 
 def share_of_long(targets: Sequence[str], language: str) -> float:
@@ -90,6 +162,40 @@ def share_of_long(targets: Sequence[str], language: str) -> float:
         if len(units) >= LONG:
             num_long += 1
     return num_long / len(targets) if targets else 1.0
+
+
+def _choose_metric(target: Side) -> str:
+    """Return the metric that chooses the best model."""
+    if target.kind != "sentences":
+        metric = "cer" if target.kind == "spelled" else "wer"
+        log.info("validation: %s, because targets are %s", metric, _KINDS[target.kind])
+        return metric
+    share = share_of_long(target.lines, target.language)
+    if share >= MIN_LONG:
+        return "bleu"
+    why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
+    log.info("validation: chrF chooses the best model, because %s", why)
+    return "chrf"
+
+
+def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
+    """Return the tokenizer of the source, and that of the target if it differs."""
+    source, target = counts.source, counts.target
+    kinds = (source.kind, target.kind)
+    name, target_name = _TOKENS.get(kinds, (data.tokenizer.name, None))
+    if {*kinds} == {"sentences", "spelled"}:
+        sentences = source if source.kind == "sentences" else target
+        num_characters = sentences.characters.total()
+        if num_characters <= MAX_SPELLED * len(sentences.lines):
+            name, target_name = "characters", None
+    reason = f"lines are {_KINDS[source.kind]} and {_KINDS[target.kind]}"
+    if name == "spacy":
+        why_not = _why_no_words(target.lines[:NUM_LINES], [*data.layout.texts, target.language])
+        if why_not is not None:
+            name, reason = "sentencepiece", why_not
+    names = name if target_name is None else f"{name} and {target_name}"
+    log.info("tokenizer: %s, because %s", names, reason)
+    return name, target_name
 
 
 def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:
@@ -112,19 +218,11 @@ def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | Non
     return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
 
 
-def _choose_subwords(
-    text: Text, pairs: Sequence[tuple[str, str]], vocab_size: int
-) -> dict[str, Any]:
+def _choose_subwords(counts: Counts, vocab_size: int) -> dict[str, Any]:
     """Return settings for the size of the subword vocabulary, and for whether source and target
     share it."""
-    source = Counter[str]()
-    target = Counter[str]()
-    for source_line, target_line in pairs:
-        source.update(source_line)
-        target.update(target_line)
-    if text.layout.vector_column == 0:
-        # source lines are names of vector files, which are not tokenized
-        source = target
+    source = counts.source.characters
+    target = counts.target.characters
     source_letters = _letters(source)
     target_letters = _letters(target)
     num_shared = (source_letters & target_letters).total()
@@ -146,3 +244,28 @@ def _letters(characters: Counter[str]) -> Counter[str]:
         if character.isalpha():
             letters[character] = count
     return Counter(letters)
+
+
+def _raise_limits(counts: Counts, tokenizer: TokenizerConfig, data: DataConfig) -> dict[str, Any]:
+    """Return limits on the lengths of pairs that drop at most the share `MAX_DROPPED`."""
+    source_lengths = counts.source.lengths(tokenizer.name)
+    target_lengths = counts.target.lengths(tokenizer.target or tokenizer.name)
+    longest = []
+    ratios = []
+    for lengths in zip(source_lengths, target_lengths, strict=True):
+        if min(lengths) > 0:
+            longest.append(max(lengths))
+            ratios.append(max(lengths) / min(lengths))
+    settings: dict[str, Any] = {}
+    if not longest:
+        return settings
+    index = int((1 - MAX_DROPPED) * len(longest))
+    length = sorted(longest)[index]
+    if length > data.max_length:
+        settings["data.max_length"] = min(LONGEST, 50 * math.ceil(length / 50))
+    ratio = math.ceil(sorted(ratios)[index])
+    if ratio > data.max_length_ratio:
+        settings["data.max_length_ratio"] = float(ratio)
+    if settings:
+        log.info("lengths: %s, because the defaults would drop too many pairs", settings)
+    return settings

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-from seq2seq_attn.api.own_text import choose_config, choose_settings
+from seq2seq_attn.api.own_text import choose_budget, choose_config, choose_settings
+from seq2seq_attn.api.text_counts import count_text
 from seq2seq_attn.config import Config, DataConfig, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, Settings, read_config
 from seq2seq_attn.errors import UsageError
@@ -19,6 +20,8 @@ from seq2seq_attn.text.languages import english_name, short_code
 
 ConfigNames = str | Path | Sequence[str | Path] | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
+
+_LIMITS = ("train.max_epochs", "train.max_updates")
 
 log = logging.getLogger(__name__)
 
@@ -183,16 +186,24 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
     settings, which override them.
 
     If no configuration file sets a name, also insert the packaged configuration for a corpus of
-    this size. Settings other than the name are chosen only in that case.
+    this size, and choose tokens and limits. A configuration with a name keeps its own. The number
+    of updates is chosen unless a file or a setting limits epochs or updates.
     """
     names = layers.config_names
+    is_set = config.flat(exclude_unset=True)
+    counts = count_text(train, config.data.limit.train)
     chosen: dict[str, Any] = {}
     if not any("name" in read_config(name) for name in names):
-        names.insert(0, choose_config(train, config.data.limit.train))
-        is_set = config.flat(exclude_unset=True)
-        for key, value in choose_settings(train, layers.load().data.tokenizer).items():
-            if key not in is_set:
-                chosen[key] = value
+        names.insert(0, choose_config(counts))
+        data = layers.load().data
+        chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
+    tokens = Layers(names, [chosen, *layers.settings]).load().data.tokenizer
+    if is_set.keys().isdisjoint(_LIMITS):
+        chosen |= choose_budget(counts, tokens)
+    else:
+        chosen["train.max_epochs"] = None
+    for key in is_set:
+        chosen.pop(key, None)
     *sources, target = train.languages
     # names of overlays follow the first name: `own+bilinear` becomes `own-de-en+bilinear`
     head, *overlays = load_config(names).name.split("+")

@@ -1,10 +1,11 @@
 """Log the end of a training run: what was reached, in words, and the commands to go on with.
 
-The words are counts of the validation text, which are true for any text and judge nothing.
+The words are counts of the validation text, which are true for any text.
 """
 
 import json
 import logging
+import math
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,11 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 
+BY_HEART = 0.25
+"""A training text is learnt by heart if its loss, with dropout, is less than this share of the loss
+of the validation text: 0.04 for 3,600 words and their sounds."""
+RISING = 0.02
+"""A score still rises if it gains at least this share of itself in the last quarter of training."""
 _WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))
 """How much of the references' word order the translations have, by the share of their sequences of
 four words that the references have too. Sequences of four words are BLEU's longest."""
@@ -21,35 +27,70 @@ log = logging.getLogger(__name__)
 
 
 def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
-    """Log what the saved model reaches on the validation set, and the next commands.
+    """Log what the saved model reaches on the validation set, what to change, and the next
+    commands.
 
     Args:
         copied_bleu: BLEU of the source text in place of translations; None if the source is not
             one text.
     """
-    validations = _read_validations(run)
+    lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    validations = [event for event in events if event["event"] == "validation"]
     best = next((line for line in reversed(validations) if line.get("is_best")), None)
     if best is None or best.get("bleu") is None:
         return  # nothing was validated, or the run is a language model
-    for name in dict.fromkeys(["bleu", config.train.validation.metric]):
+    metric = config.train.validation.metric
+    has_exact = "exact" in best
+    for name in dict.fromkeys(["exact" if has_exact else "bleu", metric]):
         if name in METRICS:
             log.info(_describe_metric(name, validations, best))
-    if best.get("ngram_shares"):
+    if best.get("ngram_shares") and not has_exact:
         log.info(describe_word_order(best["ngram_shares"]))
-    if copied_bleu is not None:
+    if copied_bleu is not None and not has_exact:
         log.info(
             "for comparison: the source text itself, not translated, has BLEU %.1f", copied_bleu
         )
+    losses = [event["nll"] for event in events if event["event"] == "train"]
+    advice = describe_fit(losses, validations, metric)
+    if advice is not None:
+        log.info(advice)
     log.info("next:")
     for command in next_commands(run, config, best):
         log.info("  %s", command)
 
 
-def _read_validations(run: Run) -> list[dict[str, Any]]:
-    """Return the values of all validations, oldest first."""
-    lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    return [event for event in events if event["event"] == "validation"]
+def describe_fit(
+    losses: Sequence[float], validations: Sequence[dict[str, Any]], metric: str
+) -> str | None:
+    """Describe what limits the score: training that was too short, or a training text that is
+    learnt by heart. Return None if it is neither.
+
+    Args:
+        losses: mean negative log-likelihoods of target tokens in training.
+        validations: the validations, oldest first.
+    """
+    last = validations[-1]
+    num_updates = last["update"]
+    before = [line for line in validations if line["update"] <= 0.75 * num_updates]
+    if before and metric in METRICS:
+        is_lower_better = METRICS[metric].is_lower_better
+        scores = [line[metric] for line in before]
+        earlier = min(scores) if is_lower_better else max(scores)
+        gain = earlier - last[metric] if is_lower_better else last[metric] - earlier
+        if gain > RISING * max(earlier, last[metric]) and last.get("is_best"):
+            return (
+                f"the score still rose at the end ({earlier:.1f} {METRICS[metric].title} after "
+                f"three quarters of the updates, {last[metric]:.1f} at the end): train longer, "
+                f"with --set train.max_updates={2 * num_updates} --set train.max_epochs=null"
+            )
+    if losses and losses[-1] < BY_HEART * math.log(last["perplexity"]):
+        return (
+            f"the training text is learnt by heart (perplexity {math.exp(losses[-1]):.2f} in "
+            f"training, {last['perplexity']:.2f} in validation): more pairs help, or more dropout, "
+            "with --set model.dropout.embedding, model.dropout.readout; more updates do not"
+        )
+    return None
 
 
 def _describe_metric(name: str, validations: Sequence[dict[str, Any]], best: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ class Validator:
         is_language_model = not config.data.layout.columns  # it has no sources to translate
         self._sources = [] if is_language_model else sources[:limit]
         self._references = references[:limit]
-        self._bleu, self._metric = _build_measures(config, self._references)
+        self._bleu, self._measures = _build_measures(config, self._references)
         beam_size = config.train.validation.beam_size
         search = config.search.model_copy(update={"beam_size": beam_size, "n_best": 1})
         self._build_translator = partial(
@@ -166,8 +166,8 @@ class Validator:
         num_cut = sum(is_cut for _, is_cut in hypotheses)
         bleu = self._bleu.statistics(texts)
         scores = {"perplexity": perplexity, "bleu": bleu.score().score}
-        if self._metric is not None:
-            scores[self._metric.name] = self._metric.statistics(texts).score().score
+        for measure in self._measures:
+            scores[measure.name] = measure.statistics(texts).score().score
         samples = self._samples(texts)
         return Validation(scores, bleu.signature, len(texts), num_cut, samples, bleu.ngram_shares)
 
@@ -198,15 +198,15 @@ class Validator:
         return float(self._bleu.statistics(self._sources).score().score)
 
 
-def _build_measures(config: Config, references: list[str]) -> tuple[Measure, Measure | None]:
-    """Return the measure of BLEU, and the measure of the configured metric. The latter is None if
-    the configured metric is BLEU or perplexity."""
+def _build_measures(config: Config, references: list[str]) -> tuple[Measure, list[Measure]]:
+    """Return the measure of BLEU, and the other measures: the configured metric, and exact match
+    beside an error rate, which may be low although most lines have an error."""
     metric = config.train.validation.metric
     is_lowercase = config.data.tokenizer.lowercase
     target = config.data.target_language
     bleu = Measure("bleu_lowercase" if is_lowercase else "bleu", references, target_language=target)
     if metric == "perplexity":
-        return bleu, None
+        return bleu, []
     if metric == "bleu":
         if bleu.statistics(references).is_too_short:
             log.warning(
@@ -214,7 +214,8 @@ def _build_measures(config: Config, references: list[str]) -> tuple[Measure, Mea
                 "BLEU depends on these alone, and cannot choose the best model; set "
                 "train.validation.metric=chrf"
             )
-        return bleu, None
+        return bleu, []
     if is_lowercase:
         references = [line.lower() for line in references]
-    return bleu, Measure(metric, references, target_language=target)
+    names = [metric, "exact"] if metric in ("cer", "wer") else [metric]
+    return bleu, [Measure(name, references, target_language=target) for name in names]

@@ -68,7 +68,7 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
     tokenizers = []
     sizes = []
     for num_pairs in (1_999, 2_000, 20_000, 200_000):
-        Path("big.tsv").write_text("de\ten\n" + "a\tb\n" * num_pairs)
+        Path("big.tsv").write_text("de\ten\n" + "Ein Hund.\tA dog.\n" * num_pairs)
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
         assert values["name"] == "own-de-en"
         tokenizers.append(values["data"]["tokenizer"]["name"])
@@ -92,7 +92,7 @@ def test_configurations_and_settings_go_on_top(capsys):
     assert values["name"] == "own-de-en+mine+dot"
     assert values["train"]["log_every_updates"] == 77
     assert values["model"]["attention"]["name"] == "dot"
-    assert values["data"]["tokenizer"]["name"] == "spacy"
+    assert values["data"]["tokenizer"]["name"] == "spaces"
     assert values["train"]["max_epochs"] == 3
     assert values["train"]["batch"]["size"] == 16
     values = dumped(capsys, *arguments, "-c", "tutorial")
@@ -123,8 +123,8 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
     assert values["data"]["vocab"]["min_frequency"] == 1
 
 
-def test_targets_of_single_words_are_validated_by_chrf(capsys):
-    write_lines(Path("own.tsv"), [f"A ball {number}\t红色的球B{number}" for number in range(40)])
+def test_targets_of_few_words_are_validated_by_chrf(capsys):
+    write_lines(Path("own.tsv"), [f"A ball {number}\t红色的球B{number}." for number in range(40)])
     text = ["--train=own.tsv", "--columns=1,2", "--source-language=en"]
     for options, metric in (
         (["--target-language=de"], "chrf"),
@@ -133,6 +133,95 @@ def test_targets_of_single_words_are_validated_by_chrf(capsys):
     ):
         assert dumped(capsys, *text, *options)["train"]["validation"]["metric"] == metric
     assert "chrf" in train(capsys, *text, "--target-language=de").load_best().values
+
+
+def sentence(random: Random) -> str:
+    return " ".join("".join(random.choices("abcdefgh", k=5)) for _ in range(9)) + "."
+
+
+def pair(kind: str, random: Random) -> tuple[str, str]:
+    """A pair of a kind of text, by its name."""
+    word = "".join(random.choices("abcdefgh", k=random.randint(4, 9)))
+    digits = random.choices("0123456789", k=random.randint(2, 8))
+    day, month, year = random.randint(1, 28), random.randint(1, 12), random.randint(1900, 2100)
+    return {
+        "names": (word, word.upper()),
+        "names of two words": (f"{word} {word[::-1]}", f"{word.upper()} {word[::-1].upper()}"),
+        "sounds": (word, " ".join(word)),
+        "letters": (" ".join(word), word),
+        "numbers": (" ".join(digits), " ".join(reversed(digits))),
+        "dates": (f"{day}. {month}. {year}", f"{year}-{month:02}-{day:02}"),
+        "labels": (sentence(random) * 2, random.choice(["good", "bad"])),
+        "titles": (" ".join(sentence(random) for _ in range(3)), word),
+        "sentences": (sentence(random), sentence(random)),
+    }[kind]
+
+
+def write_pairs(kind: str, num_pairs: int = 300) -> list[str]:
+    """Write a table, and return the options that train on it."""
+    random = Random(1)
+    write_lines(Path("kind.tsv"), ["\t".join(pair(kind, random)) for _ in range(num_pairs)])
+    return "--train=kind.tsv --columns=1,2 --source-language=en --target-language=fr".split()
+
+
+@pytest.mark.parametrize(
+    ("kind", "tokens", "metric"),
+    [
+        ("names", ("characters", None), "cer"),
+        ("names of two words", ("characters", None), "cer"),
+        ("sounds", ("characters", "spaces"), "wer"),
+        ("letters", ("spaces", "characters"), "cer"),
+        ("numbers", ("spaces", None), "wer"),
+        ("dates", ("characters", None), "cer"),
+        ("labels", ("sentencepiece", "spaces"), "wer"),
+        ("titles", ("sentencepiece", "characters"), "cer"),
+        ("sentences", ("spacy", None), "bleu"),
+    ],
+)
+def test_tokens_and_metric_follow_the_lines(capsys, kind, tokens, metric):
+    text = write_pairs(kind)
+    values = dumped(capsys, *text)
+    tokenizer = values["data"]["tokenizer"]
+    assert (tokenizer["name"], tokenizer["target"]) == tokens
+    assert values["train"]["validation"]["metric"] == metric
+    values = dumped(capsys, *text, "--set=data.tokenizer.name=sentencepiece")
+    tokenizer = values["data"]["tokenizer"]
+    assert (tokenizer["name"], tokenizer["target"]) == ("sentencepiece", None)
+
+
+def test_limits_of_length_keep_the_pairs(capsys):
+    assert dumped(capsys, *write_pairs("labels"))["data"]["max_length_ratio"] > 9
+    lines = [" ".join("0123456789"[: number % 9 + 1] * 30) for number in range(300)]
+    write_lines(Path("long.tsv"), [f"{line}\t{line}" for line in lines])
+    text = "--train=long.tsv --columns=1,2 --source-language=en --target-language=fr".split()
+    assert dumped(capsys, *text)["data"]["max_length"] == 300
+    assert dumped(capsys, *text, "--set=data.max_length=70")["data"]["max_length"] == 70
+
+
+def test_updates_and_batches_grow_with_the_text(capsys):
+    budgets = []
+    for num_pairs in (300, 3_000, 30_000):
+        train = dumped(capsys, *write_pairs("sentences", num_pairs))["train"]
+        budgets.append((train["max_updates"], train["batch"]["size"]))
+        assert train["max_epochs"] is None
+        assert train["validation"]["every_updates"] * 20 == train["max_updates"]
+    assert budgets == [(1_760, 16), (3_760, 32), (8_080, 64)]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--set=train.max_updates=7"], (7, None, None)),
+        (["--set=train.max_epochs=7"], (None, 7, None)),
+        (["--set=train.validation.patience=3"], (1_760, None, 3)),
+        (["--config=own-small"], (None, 20, None)),  # a configuration with a budget of its own
+        (["--config=g2p"], (1_760, None, 7)),
+    ],
+)
+def test_a_budget_of_the_user_wins(capsys, options, expected):
+    train = dumped(capsys, *write_pairs("sentences"), *options)["train"]
+    limits = (train["max_updates"], train["max_epochs"], train["validation"]["patience"])
+    assert limits == expected
 
 
 @pytest.mark.parametrize("names", [("German", "English"), ("GERMAN", "EN"), ("de", "english")])

@@ -1,10 +1,11 @@
 """The end of a training run in words: the score, what it is made of, and the next commands."""
 
+import math
 import shlex
 
 import pytest
 
-from seq2seq_attn.train.log_end import describe_word_order
+from seq2seq_attn.train.log_end import describe_fit, describe_word_order
 from tests.train.runs import events, logged
 
 
@@ -49,3 +50,30 @@ def test_without_a_test_set_the_validation_set_is_evaluated(train_toy, settings,
 def test_another_metric_is_explained(train_toy):
     text = logged(train_toy("train.validation.metric=exact"))
     assert "validation exact match (translations of 100 that are equal to the reference)" in text
+
+
+@pytest.mark.parametrize(
+    ("scores", "metric", "loss", "expected"),
+    [
+        ((10.0, 20.0, 30.0, 40.0), "bleu", 1.0, "max_updates=800"),
+        ((90.0, 60.0, 50.0, 45.8), "wer", 1.0, "max_updates=800"),
+        ((10.0, 30.0, 40.0, 40.1), "bleu", 1.0, None),
+        ((10.0, 30.0, 40.0, 40.1), "bleu", 0.2, "model.dropout"),
+        ((0.0, 0.0, 0.0, 0.0), "exact", 1.0, None),
+    ],
+)
+def test_the_fit_of_a_run(scores, metric, loss, expected):
+    """The score still rises, or the training text is learnt by heart, or neither."""
+    validations = []
+    for number, score in enumerate(scores, 1):
+        line = {"update": 100 * number, metric: score, "perplexity": math.e, "is_best": True}
+        validations.append(line)
+    text = describe_fit([3.0, loss], validations, metric)
+    assert text is None if expected is None else expected in text
+
+
+def test_error_rates_are_shown_beside_exact_matches(train_toy):
+    text = logged(train_toy("train.validation.metric=wer"))
+    assert "validation WER" in text
+    assert "validation exact match" in text
+    assert "validation BLEU" not in text
