@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from seq2seq_attn.api.text_counts import Counts, Kind, Side
 from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
@@ -34,7 +36,7 @@ MAX_BROKEN = 0.005
 target lines."""
 LONG = 4
 """Number of words in BLEU's longest n-grams. BLEU chooses the best model only if at least the share
-`MIN_LONG` of the targets has this many words."""
+`MIN_LONG` of the targets has this many words; without spaces between words, characters count."""
 MAX_DROPPED = 0.02
 """`data.max_length` and `data.max_length_ratio` are raised if they would drop a larger share of the
 pairs."""
@@ -45,7 +47,8 @@ UPDATES = 125
 Multi30k, 3,400 for 3,600 words and their sounds."""
 BATCH_TOKENS = 1.24
 """Number of target tokens in a batch per square root of the number of target tokens."""
-BATCH_SIZES = (16, 128)
+MIN_BATCH = 16
+MAX_BATCH = 128
 MIN_EPOCHS = 8
 """Minimum number of epochs, which matters for texts of more than 300,000 pairs."""
 NUM_VALIDATIONS = 20
@@ -113,7 +116,9 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
         settings["data.tokenizer.name"] = name
         settings["data.tokenizer.target"] = target_name
         tokenizer = tokenizer.model_copy(update={"name": name, "target": target_name})
-    if target.lines and tokenizer.name == "sentencepiece":
+    if not target.lines:
+        return settings
+    if tokenizer.name == "sentencepiece":
         settings |= _choose_subwords(counts, tokenizer.vocab_size)
     return settings | _raise_limits(counts, tokenizer, data)
 
@@ -124,19 +129,17 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     Updates grow as the cube root of the number of target tokens, and batches as its square root: in
     small texts, a pair is read more often, and in smaller batches.
     """
-    lengths = counts.target.lengths(tokenizer.target or tokenizer.name)
-    if tokenizer.name in ("spacy", "sentencepiece") and not tokenizer.target:
-        lengths = counts.target.lengths("spaces")
-    mean_length = max(1.0, sum(lengths) / max(1, len(lengths)))
-    num_tokens = max(1.0, mean_length * counts.num_pairs)
-    batch_tokens = BATCH_TOKENS * math.sqrt(num_tokens)
-    smallest, largest = BATCH_SIZES
-    batch_size = 2 ** round(math.log2(batch_tokens / mean_length))
-    batch_size = min(max(batch_size, smallest), largest)
+    target = counts.target
+    is_spelled = (tokenizer.target or tokenizer.name) == "characters"
+    tokens = target.characters if is_spelled else target.words
+    mean_length = max(1.0, tokens.total() / max(1, len(target.lines)))
+    num_tokens = mean_length * max(1, counts.num_pairs)
+    batch_size = 2 ** round(math.log2(BATCH_TOKENS * math.sqrt(num_tokens) / mean_length))
+    batch_size = min(max(batch_size, MIN_BATCH), MAX_BATCH)
     num_updates = max(UPDATES * num_tokens ** (1 / 3), MIN_EPOCHS * counts.num_pairs / batch_size)
     every = math.ceil(num_updates / NUM_VALIDATIONS)
     num_updates = every * NUM_VALIDATIONS
-    num_epochs = num_updates * batch_size / counts.num_pairs
+    num_epochs = num_updates * batch_size / max(1, counts.num_pairs)
     log.info(
         f"training: {num_updates:,} updates of {batch_size} pairs ({num_epochs:.0f} epochs), for "
         f"{num_tokens:,.0f} target tokens; it ends early after {PATIENCE} of {NUM_VALIDATIONS} "
@@ -152,26 +155,16 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     }
 
 
-def share_of_long(targets: Sequence[str], language: str) -> float:
-    """Return the share of target lines with at least four words, or 1 if there are no lines. In a
-    language without spaces between words, characters are counted instead."""
-    has_words = separates_words(language)
-    num_long = 0
-    for target in targets:
-        units = target.split() if has_words else target
-        if len(units) >= LONG:
-            num_long += 1
-    return num_long / len(targets) if targets else 1.0
-
-
 def _choose_metric(target: Side) -> str:
     """Return the metric that chooses the best model."""
     if target.kind != "sentences":
         metric = "cer" if target.kind == "spelled" else "wer"
         log.info("validation: %s, because targets are %s", metric, _KINDS[target.kind])
         return metric
-    share = share_of_long(target.lines, target.language)
-    if share >= MIN_LONG:
+    lengths = target.lengths("spaces")
+    num_long = sum(length >= LONG for length in lengths)
+    share = num_long / max(1, len(lengths))
+    if share >= MIN_LONG or not lengths:
         return "bleu"
     why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
     log.info("validation: chrF chooses the best model, because %s", why)
@@ -239,33 +232,22 @@ def _choose_subwords(counts: Counts, vocab_size: int) -> dict[str, Any]:
 
 def _letters(characters: Counter[str]) -> Counter[str]:
     """Return the counts of the characters that are letters."""
-    letters = {}
-    for character, count in characters.items():
-        if character.isalpha():
-            letters[character] = count
-    return Counter(letters)
+    return Counter({letter: count for letter, count in characters.items() if letter.isalpha()})
 
 
 def _raise_limits(counts: Counts, tokenizer: TokenizerConfig, data: DataConfig) -> dict[str, Any]:
     """Return limits on the lengths of pairs that drop at most the share `MAX_DROPPED`."""
-    source_lengths = counts.source.lengths(tokenizer.name)
-    target_lengths = counts.target.lengths(tokenizer.target or tokenizer.name)
-    longest = []
-    ratios = []
-    for lengths in zip(source_lengths, target_lengths, strict=True):
-        if min(lengths) > 0:
-            longest.append(max(lengths))
-            ratios.append(max(lengths) / min(lengths))
+    source_lengths = np.array(counts.source.lengths(tokenizer.name))
+    target_lengths = np.array(counts.target.lengths(tokenizer.target or tokenizer.name))
+    longest = np.maximum(source_lengths, target_lengths)
+    ratios = longest / np.maximum(1.0, np.minimum(source_lengths, target_lengths))
+    length = float(np.quantile(longest, 1 - MAX_DROPPED))
+    ratio = float(np.quantile(ratios, 1 - MAX_DROPPED))
     settings: dict[str, Any] = {}
-    if not longest:
-        return settings
-    index = int((1 - MAX_DROPPED) * len(longest))
-    length = sorted(longest)[index]
     if length > data.max_length:
         settings["data.max_length"] = min(LONGEST, 50 * math.ceil(length / 50))
-    ratio = math.ceil(sorted(ratios)[index])
     if ratio > data.max_length_ratio:
-        settings["data.max_length_ratio"] = float(ratio)
+        settings["data.max_length_ratio"] = float(math.ceil(ratio))
     if settings:
         log.info("lengths: %s, because the defaults would drop too many pairs", settings)
     return settings
