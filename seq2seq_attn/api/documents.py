@@ -53,9 +53,9 @@ def translate_document(
     Raises:
         UsageError: the form is unknown, the field is not in the document, or the run does not read
             one text.
-        UserError: the document is damaged, or not text in UTF-8 or UTF-16.
+        UserError: the document is damaged, in other languages, or not text in UTF-8 or UTF-16.
     """
-    parsed = parse_document(document, form, field)
+    parsed = parse_document(document, form, field, translator.languages)
     source = translator.source_tokenizer
     if source.num_columns != 1 or source.vector_size is not None:
         raise UsageError(f"{form}: expected a run that reads one text")

@@ -160,7 +160,7 @@ class App:
         asked = await read_request(request, LibreDocument, self._access)
         form = asked.file_name.lower().rpartition(".")[2]
         try:
-            document = parse_document(asked.file, form, asked.field)
+            document = parse_document(asked.file, form, asked.field, (asked.source, asked.target))
         except UserError as error:
             raise HTTPException(400, str(error)) from None
         asked.q = [text.text for text in document.texts]

@@ -30,7 +30,6 @@ def command(toy_runs, tmp_path, monkeypatch):
         ("in.ass", TEXT),
         ("in.xlf.gz", TEXT),
         ("in.tmx", TEXT),
-        ("in.html", TEXT),
         ("in.MD", TEXT),
         ("in.docx", TEXT),
         ("in.yaml", TEXT),

@@ -13,7 +13,9 @@ def make_translator(translate):
             yield [SimpleNamespace(text=translate(line), log_prob=-1.0)]
 
     source = SimpleNamespace(num_columns=1, vector_size=None)
-    return SimpleNamespace(source_tokenizer=source, translate_lines=translate_lines)
+    return SimpleNamespace(
+        source_tokenizer=source, translate_lines=translate_lines, languages=("de", "en")
+    )
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from libretranslate_aio import LibreTranslate
 from seq2seq_attn import load, translate_document
 from seq2seq_attn.serve import batcher, downloads
 from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
-from tests.documents import samples
+from tests.documents import markup_samples, samples
 from tests.serve.serving import PAIR, TEXT, make_app, served, serving
 from tests.waiting import wait_for
 
@@ -46,7 +46,8 @@ def ask(client, content, name="film.srt", **values):
 
 def sample(form):
     """A generated document, if there are such for this form."""
-    make = getattr(samples, f"make_{form}", None)
+    name = f"make_{form}"
+    make = getattr(samples, name, None) or getattr(markup_samples, name, None)
     return make(random.Random(1)) if make else None
 
 

@@ -17,18 +17,21 @@ class Text(NamedTuple):
     before: str = ""
     after: str = ""
     """characters of the document that enclose the translation"""
+    original: str = ""
+    """the characters of the text with their markup, if they are not those from start to stop"""
 
 
 class Form(NamedTuple):
     """A form of documents."""
 
     find: Callable[[str, str], Iterator[Text]]
-    """yields the texts of a document in their order, given a field; raises ValueError if
-    the document is damaged, and UsageError if it does not have the field"""
+    """yields the texts of a document in their order, given the field in forms
+    `WITH_FIELDS`, in others the languages of the run, as in `de en`; raises ValueError or
+    ExpatError if the document is damaged, and UserError if it lacks the field or the languages"""
     encode: Callable[[str, str], str]
-    """returns the characters of a translation, given the characters that it replaces; a text that
-    is its own translation keeps its characters; raises ValueError if the translation would damage
-    the document"""
+    """returns the characters of a translation, given the original characters of the text; a text
+    that is its own translation keeps its characters; raises ValueError if the translation would
+    damage the document"""
 
 
 def splice(document: str, translations: Iterable[tuple[Text, str]]) -> str:

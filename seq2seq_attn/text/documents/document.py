@@ -5,6 +5,7 @@ from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from xml.parsers.expat import ExpatError
 
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError, UserError
@@ -34,23 +35,27 @@ class Document(NamedTuple):
         return bisect_left(self.breaks, text.start)
 
 
-def parse_document(document: bytes, form: str, field: str = "") -> Document:
-    """Find the texts of a document, with the arguments of `translate_document`.
+def parse_document(
+    document: bytes, form: str, field: str = "", languages: tuple[str, str] = ("", "")
+) -> Document:
+    """Find the texts of a document, with the arguments of `translate_document`, and the languages
+    of the run.
 
     Raises:
         UsageError: the form is unknown, or the field is not in the document.
-        UserError: the document is damaged, or not text in UTF-8 or UTF-16.
+        UserError: the document is damaged, in other languages, or not text in UTF-8 or UTF-16.
     """
     if form not in FORMS:
         raise UsageError(f"{form}: expected {', '.join(FORMS)}")
     check_field(form, field)
+    option = field if form in WITH_FIELDS else " ".join(languages)
     encoding = _ENCODINGS.get(document[:2], "utf-8")
     try:
         content = document.decode(encoding)
         if "\0" in content:
             raise ValueError("a NUL character")
-        places = [text for text in FORMS[form].find(content, field) if text.text.strip()]
-    except (ValueError, RecursionError) as error:
+        places = [text for text in FORMS[form].find(content, option) if text.text.strip()]
+    except (ValueError, RecursionError, ExpatError) as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
     texts = []
     for place in places:
@@ -108,7 +113,7 @@ def _encode(document: Document, place: Text, translation: str) -> str | None:
         return None
     if has_words(place.text) and not keeps_placeholders(place.text, translation):
         return None
-    original = document.content[place.start : place.stop]
+    original = place.original or document.content[place.start : place.stop]
     try:
         return f"{place.before}{document.form.encode(translation, original)}{place.after}"
     except ValueError:

@@ -2,8 +2,21 @@
 
 from seq2seq_attn.text.documents.json_lines import JSON_LINES
 from seq2seq_attn.text.documents.subtitles import SUBTITLES
+from seq2seq_attn.text.documents.units import UNITS
+from seq2seq_attn.text.documents.web_pages import HTML
 
-FORMS = {"srt": SUBTITLES, "vtt": SUBTITLES, "jsonl": JSON_LINES, "ndjson": JSON_LINES}
+FORMS = {
+    "srt": SUBTITLES,
+    "vtt": SUBTITLES,
+    "jsonl": JSON_LINES,
+    "ndjson": JSON_LINES,
+    "html": HTML,
+    "htm": HTML,
+    "xhtml": HTML,
+    "xlf": UNITS,
+    "xliff": UNITS,
+    "tmx": UNITS,
+}
 """the forms by the suffix of their files"""
 WITH_FIELDS = ("jsonl", "ndjson")
 """forms whose texts are in a field"""

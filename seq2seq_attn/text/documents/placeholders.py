@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 
-TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
-"""markup such as `<b>`, `<00:01.000>` and `{\\an8}`"""
+TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}|⟦\d+⟧")
+"""markup such as `<b>`, `<00:01.000>` and `{\\an8}`, and marks of tags (`markup.py`)"""
 _PLACEHOLDERS = (
     r"%%",
     r"%\w+%",  # %name%

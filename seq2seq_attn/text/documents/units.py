@@ -1,0 +1,82 @@
+"""XLIFF 1.2 and 2, and TMX: units with a source, and a target where its translation belongs."""
+
+import re
+from collections.abc import Iterator
+from xml.parsers.expat import ParserCreate
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.markup import encode, find_tags, read_markup
+from seq2seq_attn.text.languages import short_code
+
+_LANGUAGE = re.compile(
+    r"""\s([st])(?:ource-language|rcLang|arget-language|rgLang)\s*=\s*["']([\w-]+)"""
+)
+"""matches a language of XLIFF; the first group is `s` or `t`"""
+_VARIANT = re.compile(r"""\s(?:xml:)?lang\s*=\s*["']([\w-]+)""")
+_UNITS = ("trans-unit", "segment", "tu")
+Unit = dict[str, re.Match[str]]
+"""the first tags of each name in a unit"""
+
+
+def find_texts(document: str, languages: str) -> Iterator[Text]:
+    """Yield the texts of the units that have no translation.
+
+    A source and a target of TMX have the names of their elements in XLIFF.
+
+    Raises:
+        ExpatError: the document is not well-formed.
+        ValueError: the document has declarations that are refused.
+        UserError: the languages of the document are not those of the run.
+    """
+    tags = list(find_tags(document))  # refuses entities before the parser expands them
+    ParserCreate(namespace_separator=" ").Parse(document, True)
+    source, target = map(short_code, languages.split())
+    sides = {source: "source", target: "target"}
+    for initial, code in _LANGUAGE.findall(document):
+        if not sides.get(short_code(code), "").startswith(initial):
+            raise UserError(f"language {code}: the run translates {source} to {target}")
+    names: dict[str, str] = {}
+    unit: Unit = {}
+    has_source = False
+    for tag, full_name, is_translated, _ in tags:
+        name = names.get(full_name, full_name)
+        if name == "tuv":
+            side = sides.get(short_code("".join(_VARIANT.findall(tag[0]))), "")
+            names = {"seg": side, "/seg": f"/{side}", "/tuv": f"/seg-{side}"}
+        if name in _UNITS:
+            unit = {}
+        elif name[1:] in _UNITS:
+            yield from _find_text(document, unit, target)
+        has_source |= name == "source"
+        if is_translated:
+            unit.setdefault(name, tag)
+    if not has_source:
+        raise UserError(f"no unit in {source}: the run translates {source} to {target}")
+
+
+def _find_text(document: str, unit: Unit, language: str) -> Iterator[Text]:
+    """Yield the text of a unit, to be put into an empty target or a new target."""
+    if "/source" not in unit:
+        return
+    end = unit["/source"]
+    original = document[unit["source"].end() : end.start()]
+    after = end[0].replace("source", "target")
+    before = after.replace("/", "")
+    target = unit.get("target")
+    if target:
+        closing = unit.get("/target", target)  # <target/> has no other tag
+        if read_markup(document[target.end() : closing.start()]):
+            return
+        start = target.start()
+        stop = closing.end()
+        before = target[0].rstrip("/>") + ">"
+    else:
+        start = stop = unit.get("/seg-source", end).end()
+        if "tuv" in unit:
+            before = f'<tuv xml:lang="{language}">{before}'
+            after += "</tuv>"
+    yield Text(start, stop, read_markup(original), None, before, after, original)
+
+
+UNITS = Form(find_texts, encode)
