@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Unpack
 
 from seq2seq_attn.api.evaluate import evaluate
 from seq2seq_attn.api.settings import ConfigNames, Layers, OwnText, find_layers
+from seq2seq_attn.api.shared_output import share_output
 from seq2seq_attn.config import Config, dump_config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.load import Settings, plain
@@ -225,7 +226,9 @@ def plan_runs(
     shifts: dict[str, int] = {}
     trained: Counter[str] = Counter()
     variations = [_list_values(key, values) for key, values in vary.items()]
-    for combination in itertools.product(*variations):
+    combinations = list(itertools.product(*variations))
+    share_output(layers, map(dict, combinations))
+    for combination in combinations:
         label = "+".join(_label(key, value) for key, value in combination)
         config = load_config(layers.config_names, *layers.settings, dict(combination))
         settings = json.dumps(trained_settings(config), sort_keys=True)

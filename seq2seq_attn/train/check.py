@@ -38,7 +38,7 @@ def check_config(config: Config) -> None:
         UserError: a package that training needs is not installed.
     """
     require("train", "sacrebleu", "torchtext")
-    model = _build_on_meta(config)
+    model = build_on_meta(config)
     _check_objectives(config, model)
     _check_search(config)
     resolve_device(config.train.device)
@@ -48,7 +48,7 @@ def check_config(config: Config) -> None:
     _check_data(config)
 
 
-def _build_on_meta(config: Config) -> Seq2Seq:
+def build_on_meta(config: Config) -> Seq2Seq:
     """Build the model on the meta device. Its vocabularies have only special tokens, because the
     true sizes are unknown before data is prepared."""
     layout = config.data.layout

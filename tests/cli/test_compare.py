@@ -119,6 +119,27 @@ def test_arms_that_train_alike_have_other_seeds_and_stay_two_arms():
     ]
 
 
+def test_an_output_that_an_arm_cannot_have_is_replaced_in_all_arms(caplog):
+    caplog.set_level("INFO")
+    planned = plan("own-small", {"attention": ["additive", "fixed"]}, [1])
+    assert [each.config.model.output.name for each in planned] == ["softmax", "softmax"]
+    assert "lexical" in caplog.text
+    assert "fixed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("config", "vary", "settings"),
+    [
+        ("own-small", {"attention": ["additive", "dot"]}, ()),
+        ("own-small", {"attention": ["additive", "fixed"]}, {"model.output.name": "lexical"}),
+        ("own-small", {"attention": ["fixed"], "output": ["lexical"]}, ()),
+    ],
+)
+def test_an_output_stays_if_all_arms_can_have_it_or_the_user_names_it(config, vary, settings):
+    planned = plan(config, vary, [1], settings)
+    assert {each.config.model.output.name for each in planned} == {"lexical"}
+
+
 def test_seeds():
     assert parse_seeds("1-3") == [1, 2, 3]
     assert parse_seeds("5, 1,2-3,2") == [5, 1, 2, 3]
@@ -255,9 +276,8 @@ def test_own_text_is_compared_too(toy, capsys, monkeypatch):
     monkeypatch.setattr(comparison, "train_runs", lambda planned, **_: seen.extend(planned) or seen)
     own = "--train toy/train --valid toy/valid --source-language de --target-language en".split()
     own += "--vary attention=additive,fixed --seeds 2".split()
-    assert_fails(capsys, "compare", *own, code=2, message="model.output.name")
-    own += ["-c", "output/softmax"]
     assert_fails(capsys, "compare", *own, code=1, message="2 of 2")  # no run was trained
-    folder = "runs/compare-own-de-en+softmax"
+    folder = "runs/compare-own-de-en"
     assert names(seen) == [f"{folder}/additive-s2", f"{folder}/fixed-s2"]
     assert seen[1].config.data.train == "toy/train"
+    assert [each.config.model.output.name for each in seen] == ["softmax", "softmax"]

@@ -1,0 +1,47 @@
+"""Give all arms of a comparison the output `softmax` if an arm cannot have the configured output.
+
+Several packaged configurations have the output `lexical`, which reads attention. Without it, a
+model with one fixed vector could be compared with attention only after a change of the output.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from seq2seq_attn.api.settings import Layers
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.train.check import build_on_meta
+
+_SOFTMAX = {"model.output.name": "softmax"}
+
+log = logging.getLogger(__name__)
+
+
+def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
+    """Insert the output `softmax` into `layers` if the model of an arm can only be built with it.
+
+    Settings of the user override the insertion, so an output that the user sets or varies stays.
+
+    Args:
+        layers: the configuration that all arms share.
+        arms: the varied settings of each arm.
+    """
+    for varied in arms:
+        config = load_config(layers.config_names, *layers.settings, varied)
+        replaced = load_config(layers.config_names, _SOFTMAX, *layers.settings, varied)
+        if _can_be_built(config) or not _can_be_built(replaced):
+            continue
+        arm = ", ".join(f"{key}={value}" for key, value in varied.items())
+        message = "output: all arms have softmax instead of %s, which cannot be combined with %s"
+        log.info(message, config.model.output.name, arm)
+        layers.settings.insert(0, _SOFTMAX)
+        return
+
+
+def _can_be_built(config: Config) -> bool:
+    try:
+        build_on_meta(config)
+    except UsageError:
+        return False
+    return True
