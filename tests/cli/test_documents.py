@@ -30,7 +30,7 @@ def command(toy_runs, tmp_path, monkeypatch):
         ("in.ass", TEXT),
         ("in.xlf.gz", TEXT),
         ("in.tmx", TEXT),
-        ("in.MD", TEXT),
+        ("in.RST", TEXT),
         ("in.docx", TEXT),
         ("in.yaml", TEXT),
         ("in.txt", XLIFF),
@@ -53,7 +53,7 @@ def test_a_document_on_standard_input_is_refused(command, capsys, monkeypatch, t
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("in.srt", TEXT), ("in.txt", TIMES), ("in.tsv", COLUMNS), ("in.md", TEXT)]
+    ("name", "text"), [("in.srt", TEXT), ("in.txt", TIMES), ("in.tsv", COLUMNS), ("in.rst", TEXT)]
 )
 def test_documents_are_translated_as_lines_on_request(command, tmp_path, capsys, name, text):
     (tmp_path / name).write_text(text, "utf-8")

@@ -61,3 +61,60 @@ def make_jsonl(rng):
         lines.append(json.dumps(value, ensure_ascii=rng.random() < 0.5))
     lines.append('{"de":"Ein Hund" , "a" : 1.50e3}')
     return finish(rng, "\n".join(lines) + "\n")
+
+
+def quoted(text):
+    """A string of a catalogue, in a line for each line of the text."""
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in ["", *text.splitlines(True)])
+
+
+def make_po(rng):
+    entries = ['msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n']
+    for number in range(rng.randint(1, 8)):
+        text = f"Hund {number} {sentence(rng)}"
+        text += rng.choice(["", '"', "\n", "\n\nzwei\n", "\t<b>x</b> &amp;", "\\n"])
+        source = quoted(text)
+        before = rng.choice(["", "# Hund\n", "#: a.c:1\n#, fuzzy\n", '#| msgid "alt"\n'])
+        before += rng.choice(["", 'msgctxt "Hund"\n'])
+        forms = ['msgstr ""', 'msgstr "Hund"', 'msgstr ""\n"Hund\\n"']
+        for count in (1, 2, 3):
+            values = "\n".join(f'msgstr[{index}] ""' for index in range(count))
+            forms.append(f"msgid_plural {quoted(f'{sentence(rng)} Hunde')}\n{values}")
+        entries.append(f"{before}msgid {source}\n{rng.choice(forms)}\n")
+    entries.append('#~ msgid "Hund"\n#~ msgstr ""\n')
+    return finish(rng, "\n".join(entries))
+
+
+def make_csv(rng):
+    mark = rng.choice(",;\t|")
+    rows = [f"id{mark}text{mark}x"]
+    if rng.random() < 0.2:
+        rows.insert(0, f"sep={mark}")
+    for number in range(rng.randint(1, 8)):
+        text = rng.choice([sentence(rng), "", "12", f'{sentence(rng)} "du", er;\nsie |\t'])
+        if text.endswith("\t") or rng.random() < 0.3 or mark in text:
+            doubled = text.replace('"', '""')
+            text = f'"{doubled}"'
+        rows.append(mark.join([str(number), text, rng.choice(["", '"Hund, ""x""\n"', "Hund"])]))
+    return finish(rng, "\n".join(rows) + "\n")
+
+
+def make_md(rng):
+    marked = ["*ja*", "**ja**", "`Hund`", "[da](https://a.b 'Hund')", "[x][r]", "![Hund](b)", "\\*"]
+    front = rng.choice(["", "---\ntitle: Hund\n---\n"])
+    blocks = ["[r]: https://a.b", "    Hund", "```\nHund\n```", "<div>\nHund\n</div>", "`Hund`"]
+    for _ in range(rng.randint(1, 8)):
+        words = [f"Hund {sentence(rng).strip()}" for _ in range(3)]
+        words.insert(rng.randint(0, 3), rng.choice([*marked, "<b>x</b> &amp;", "a"]))
+        first, second, third, fourth = words
+        patterns = [
+            f"{first} {second}\n{third} {fourth}",
+            f"# {first}\n{second}\n---",
+            f"> {first}\n> > {second}\n> {third}",
+            f"- {first}  \n  {second}\n- [ ] {third}\n  1. {fourth}",
+            f"| {first} | a\\|b |\n|--|:-:|\n| `Hund` | {second} |\n| | {third} |",
+            f"> {first}  \n> {second}",
+        ]
+        blocks.append(rng.choice(patterns))
+    rng.shuffle(blocks)
+    return finish(rng, front + "\n\n".join(blocks) + "\n")

@@ -9,7 +9,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from tests.documents import samples
 from tests.documents.conftest import make_translator
 
-FIELDS = {"srt": "", "vtt": "", "jsonl": "de"}
+FIELDS = {"srt": "", "vtt": "", "jsonl": "de", "csv": "text", "md": ""}
 
 
 @pytest.mark.parametrize("form", FIELDS)
@@ -57,11 +57,33 @@ def cue_starts(document):
             '{"a": "b: \\"de\\": \\"c\\"", "de" : "ä"}',
             '{"a": "b: \\"de\\": \\"c\\"", "de" : "Ä"}',
         ),
+        ("csv", 'id,text\n1,"a; ""b"""\n\n2,x "y"', 'id,text\n1,"A; ""B"""\n\n2,"X ""Y"""'),
+        (
+            "csv",
+            '\ufeffsep=|\r\ntext|"a|b"\r\n"x\r\ny"|z',
+            '\ufeffsep=|\r\ntext|"a|b"\r\n"X\r\nY"|z',
+        ),
+        (
+            "po",
+            'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr ""\n""',
+            'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr "C"',
+        ),
+        (
+            "po",
+            'msgid ""\n"a \\"b\\"\\n"\n"c"\nmsgstr ""',
+            'msgid ""\n"a \\"b\\"\\n"\n"c"\nmsgstr "A \\"B\\"\\nC"',
+        ),
+        (
+            "md",
+            "---\na: b\n---\n# a\n\n- b\n  c\n\n      d",
+            "---\na: b\n---\n# A\n\n- B C\n\n      d",
+        ),
+        ("md", "| a | b\\|c |\n|-|-|\n| `d` | e |", "| A | B\\|C |\n|-|-|\n| `d` | E |"),
         ("jsonl", '{"de": " a \\n b\\n\\n1\\n"}', '{"de": " A \\n B\\n\\n1\\n"}'),
     ],
 )
 def test_only_the_text_is_translated(form, source, expected, upper):
-    translated = translate_document(upper, source.encode(), form, field=FIELDS[form])
+    translated = translate_document(upper, source.encode(), form, field=FIELDS.get(form, ""))
     assert translated == (expected.encode(), [])
 
 
@@ -112,10 +134,55 @@ def test_a_byte_order_mark_is_kept(encoding, upper):
     assert translated == "1\r\n0:1 --> 0:2\r\nHÜND\r\n".encode(encoding)
 
 
-@pytest.mark.parametrize(("form", "source"), [("srt", b"a\nH\xfcnd"), ("srt", b"a\0b")])
-def test_damage_is_refused(form, source, unchanged):
-    with pytest.raises(UserError):
-        translate_document(unchanged, source, form)
+@pytest.mark.parametrize(
+    ("num_forms", "expected"), [(1, ["BB %s"]), (2, ["A %s", "BB %s"]), (3, ["BB %s"] * 3)]
+)
+def test_the_forms_of_a_plural_are_translated(num_forms, expected):
+    forms = [f'msgstr[{index}] "%s"\n' for index in range(num_forms)]
+    source = 'msgid "a %s"\nmsgid_plural "bb %s"\n' + "".join(forms)
+    translator = make_translator(lambda line: line[:-2].upper() + "%s")
+    empty = source.replace('"%s"', '""')
+    translated, _ = translate_document(translator, empty.encode(), "po")
+    values = [line.split('"')[1] for line in translated.decode().splitlines()[2:]]
+    assert values == expected
+
+
+def test_the_forms_of_a_plural_stay_empty_together():
+    source = b'msgid "a"\nmsgid_plural "b %d"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    translator = make_translator(lambda line: line.replace("%d", ""))
+    new, messages = translate_document(translator, source, "po")
+    assert (new, len(messages)) == (source, 2)
+
+
+@pytest.mark.parametrize("wrong", ["a *b*", "- a b", "a `b`", "a [b]", "a b\n\nc", "a | b", "a <b"])
+def test_a_translation_with_other_markup_is_not_written(wrong):
+    translator = make_translator(lambda line: wrong)
+    assert translate_document(translator, b"> c d\n", "md") == (b"> c d\n", ["line 1: 'c d'"])
+
+
+@pytest.mark.parametrize(
+    ("form", "source", "message"),
+    [
+        ("srt", b"a\nH\xfcnd", "byte"),
+        ("srt", b"a\0b", "NUL"),
+        ("po", b'# a\nmsgid "b"\n', "line 2"),
+        ("po", b'msgid "b"\nmsgstr "', "line 1"),
+        ("po", b'msgid "\\q"\nmsgstr ""', "line 1"),
+        ("po", b'# a\nmsgid ""\nmsgstr ""\n"a\\n"\n"Content-Type: charset=latin-1"', "line 2"),
+        ("csv", b"a,text\n1,b\n2,c,d\n", "line 3"),
+        ("csv", b'a,text\n1,"b\n', "line 2"),
+        ("csv", b'a,text\n1,"b" c\n', "line 2"),
+    ],
+)
+def test_damage_is_refused(form, source, message, unchanged):
+    with pytest.raises(UserError, match=message):
+        translate_document(unchanged, source, form, field=FIELDS.get(form, ""))
+
+
+@pytest.mark.parametrize("field", ["", "c", "4", "0", "b"])
+def test_one_column_of_the_header_is_asked_for(field, unchanged):
+    with pytest.raises(UsageError, match="a, b, b"):
+        translate_document(unchanged, b"a;b;b\n1;2;3\n", "csv", field=field)
 
 
 def test_an_unknown_form_is_refused(unchanged):

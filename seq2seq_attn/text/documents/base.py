@@ -1,5 +1,6 @@
 """The forms of documents: where their texts are, and how translations replace them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -32,6 +33,18 @@ class Form(NamedTuple):
     """returns the characters of a translation, given the original characters of the text; a text
     that is its own translation keeps its characters; raises ValueError if the translation would
     damage the document"""
+
+
+def scan(pattern: re.Pattern[str], document: str, position: int = 0) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern, each of which begins where the last one ends. Raise
+    ValueError if they do not reach the end of the document."""
+    while position < len(document):
+        match = pattern.match(document, position)
+        if match is None:
+            line = document.count("\n", 0, position) + 1
+            raise ValueError(f"line {line}")
+        yield match
+        position = match.end()
 
 
 def splice(document: str, translations: Iterable[tuple[Text, str]]) -> str:

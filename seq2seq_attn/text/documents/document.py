@@ -75,46 +75,35 @@ def replace_texts(document: Document, translations: Iterable[str]) -> tuple[byte
     """Return the bytes of the document with translations in place of its texts, and a message for
     each place that stays, because a translation is empty or loses a placeholder or markup."""
     remaining = iter(translations)
-    replaced = []
-    failed_groups = set()
+    edits = {}
+    failed = set()
     for place in document.places:
-        new = _encode(document, place, _replace_lines(place.text, remaining))
-        replaced.append((place, new))
-        if new is None:
-            failed_groups.add(place.group)
-    edits = []
+        try:
+            edits[place] = _encode(document, place, remaining)
+        except ValueError:
+            failed.add(place.group or place)
     messages = []
-    for place, new in replaced:
-        if new is None or place.group in failed_groups - {None}:
+    for place in document.places:
+        if (place.group or place) in failed:
+            edits.pop(place, None)
             messages.append(f"line {document.line(place) + 1}: {shorten(place.text)}")
-        else:
-            edits.append((place, new))
-    return splice(document.content, edits).encode(document.encoding), messages
+    return splice(document.content, edits.items()).encode(document.encoding), messages
 
 
-def _replace_lines(text: str, translations: Iterator[str]) -> str:
-    """Return a text whose lines with words are replaced by the next translations. White space at
-    the ends of lines stays. Return an empty string if a translation is empty."""
+def _encode(document: Document, place: Text, translations: Iterator[str]) -> str:
+    """Return the characters that replace a text, whose lines with words have the next translations.
+    White space at the ends of lines stays. Raises ValueError if the text must stay."""
     pieces = []
     is_complete = True
-    for piece in text.splitlines(keepends=True):
+    for piece in place.text.splitlines(keepends=True):
         line = piece.strip()
         if has_words(line):
             translation = next(translations)
             is_complete &= bool(translation)
             piece = piece.replace(line, translation, 1)
         pieces.append(piece)
-    return "".join(pieces) if is_complete else ""
-
-
-def _encode(document: Document, place: Text, translation: str) -> str | None:
-    """Return the characters that replace a text, or None if it must stay untranslated."""
-    if not translation:
-        return None
-    if has_words(place.text) and not keeps_placeholders(place.text, translation):
-        return None
+    new = "".join(pieces)
+    if not is_complete or not keeps_placeholders(place.text, new):
+        raise ValueError
     original = place.original or document.content[place.start : place.stop]
-    try:
-        return f"{place.before}{document.form.encode(translation, original)}{place.after}"
-    except ValueError:
-        return None
+    return f"{place.before}{document.form.encode(new, original)}{place.after}"

@@ -1,6 +1,9 @@
 """The forms of documents that `translate` reads."""
 
+from seq2seq_attn.text.documents.catalogues import CATALOGUES
+from seq2seq_attn.text.documents.columns import TABLES
 from seq2seq_attn.text.documents.json_lines import JSON_LINES
+from seq2seq_attn.text.documents.markdown import MARKDOWN
 from seq2seq_attn.text.documents.subtitles import SUBTITLES
 from seq2seq_attn.text.documents.units import UNITS
 from seq2seq_attn.text.documents.web_pages import HTML
@@ -16,7 +19,12 @@ FORMS = {
     "xlf": UNITS,
     "xliff": UNITS,
     "tmx": UNITS,
+    "po": CATALOGUES,
+    "pot": CATALOGUES,
+    "csv": TABLES,
+    "tsv": TABLES,
+    "md": MARKDOWN,
 }
 """the forms by the suffix of their files"""
-WITH_FIELDS = ("jsonl", "ndjson")
+WITH_FIELDS = ("jsonl", "ndjson", "csv", "tsv")
 """forms whose texts are in a field"""

@@ -27,7 +27,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
             continue
         value = json.loads(content)
         spans = []
-        for match in _FIELD.finditer(document, line.start(), line.end()):
+        for match in _FIELD.finditer(document, *line.span()):
             if json.loads(match[1]) == field:
                 spans.append(match.span(2))
         if not isinstance(value, dict) or field not in value or len(spans) != 1:

@@ -1,0 +1,50 @@
+"""PO catalogues of gettext: the translation of a `msgid` is written into its empty `msgstr`."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from seq2seq_attn.text.documents.base import Form, Text, scan
+
+_STRING = r'"(?:[^"\\\0-\x08\n-\x1f]|\\[bfnrt"\\])*"'
+"""a string of JSON, which is a string of PO too"""
+_STRINGS = rf"\s*+({_STRING}(?:\s*+{_STRING})*+)\s*+"
+_EMPTY = re.compile(r'msgstr(?:\[\d+\])?\s*+(""(?:\s*+"")*+)\s*+')
+_OTHER_CHARSET = r'msgid\s*""\s*msgstr\s*(?:"[^"]*"\s*)*"[^"]*charset=(?!utf-?8|charset)'
+"""a header with an encoding other than UTF-8; templates have the word CHARSET in its place"""
+_ITEM = re.compile(
+    rf"""[\s\ufeff]+|\#[^\r\n]*
+    |(?!(?i:{_OTHER_CHARSET}))
+    (?:msgctxt{_STRINGS})?msgid{_STRINGS}(?:msgid_plural{_STRINGS})?
+    (?:((?:{_EMPTY.pattern})++)(?!msgstr|")|(?:msgstr(?:\[\d+\])?{_STRINGS})+)""",
+    re.VERBOSE,
+)
+"""white space, a comment, or an entry whose forms are all empty or not. Obsolete entries are
+comments."""
+
+
+def find_texts(document: str, field: str) -> Iterator[Text]:
+    """Yield the texts of the entries that have no translation, not even a fuzzy one.
+
+    Of two forms of a plural, the first is a translation of `msgid`. All other forms are
+    translations of `msgid_plural`, because each of them may stand for several numbers.
+
+    Raises:
+        ValueError: the catalogue is damaged, or says that it is not in UTF-8.
+    """
+    for entry in scan(_ITEM, document):
+        forms = list(_EMPTY.finditer(document, *entry.span(4)))
+        for index, form in enumerate(forms):
+            is_singular = not entry[3] or (index == 0 and len(forms) == 2)
+            source = entry[2 if is_singular else 3]
+            lines = re.findall(_STRING, source)
+            text = "".join(json.loads(line, strict=False) for line in lines)
+            yield Text(*form.span(1), text, entry.end())
+
+
+def encode(translation: str, original: str) -> str:
+    """Return a translation as a string of a catalogue."""
+    return json.dumps(translation, ensure_ascii=False)
+
+
+CATALOGUES = Form(find_texts, encode)
