@@ -7,10 +7,13 @@ import logging
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
@@ -18,6 +21,7 @@ from seq2seq_attn.files import MANIFEST, list_files, write_json
 from seq2seq_attn.leftovers import replaced_folder
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.extras import require
+from seq2seq_attn.text.vocab import BOS, EOS, UNK
 
 FILES = ("prepare.onnx", "step.onnx", "*.onnx.data", "model.json", MANIFEST)
 """patterns of the files of a folder"""
@@ -28,7 +32,8 @@ def export_onnx(run: Run, folder: Path) -> None:
 
     Raises:
         UserError: a package is missing, or a file of the run is missing or damaged.
-        UsageError: the model cannot be exported, or the folder holds other files.
+        UsageError: the model cannot be exported or its graphs cannot be run, or the folder holds
+            other files.
     """
     require("onnx", "onnx", "onnxscript")
     model, _ = run.load_model(run.config.model)
@@ -39,6 +44,7 @@ def export_onnx(run: Run, folder: Path) -> None:
     described["state"] = graphs.state
     with replaced_folder(folder, FILES) as temporary:
         write_graphs(graphs, temporary)
+        _check_graphs(graphs, temporary)
         write_json(temporary / "model.json", described)
         list_files(temporary, temporary.iterdir())
 
@@ -53,6 +59,21 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
     step_outputs = ["log_probs", "weights", *next_state]
     _write_graph(graphs.prepare, folder / "prepare.onnx", prepare_inputs, memory_and_state)
     _write_graph(graphs.step, folder / "step.onnx", step_inputs, step_outputs)
+
+
+def _check_graphs(graphs: Graphs, folder: Path) -> None:
+    """Run the graphs for a sentence. Raises UsageError if an operation cannot be run."""
+    from onnx.reference import ReferenceEvaluator
+
+    ids = np.array([[UNK, EOS]])
+    values = {"source_ids": ids, "extended_ids": ids, "previous_ids": np.array([BOS])}
+    for name, outputs in ("prepare", [*graphs.memory, *graphs.state]), ("step", []):
+        try:
+            graph = ReferenceEvaluator(str(folder / f"{name}.onnx"))
+            results: Any = graph.run(None, {wanted: values[wanted] for wanted in graph.input_names})
+        except Exception as error:
+            raise UsageError(f"{name}.onnx cannot be run: {shorten(str(error))}") from error
+        values |= zip(outputs, results, strict=False)
 
 
 def _write_graph(

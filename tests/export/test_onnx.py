@@ -6,12 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import helper
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.export import onnx as onnx_export
+from seq2seq_attn.export.model_graphs import Graphs
 from seq2seq_attn.export.onnx import export_onnx
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests.toy_run import make_toy_run, toy_config
@@ -70,6 +74,31 @@ def test_the_example_refuses_graphs_of_two_exports(tmp_path):
     assert done.returncode == 1
     assert "prepare.onnx" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["prepare", "step"])
+def test_graphs_that_cannot_be_run_are_not_written(tmp_path, monkeypatch, name):
+    def write_graphs(graphs, folder):
+        for graph in ("prepare", "step"):
+            operation = "NoSuch" if graph == name else "Identity"
+            write_graph(folder / f"{graph}.onnx", operation)
+
+    monkeypatch.setattr(onnx_export, "export_graphs", lambda model: Graphs(None, None, ["h"], []))
+    monkeypatch.setattr(onnx_export, "write_graphs", write_graphs)
+    run = make_toy_run(tmp_path / "run", toy_config())
+    with pytest.raises(UsageError, match=f"{name}.onnx"):
+        export_onnx(run, tmp_path / "run.onnx")
+    assert not (tmp_path / "run.onnx").exists()
+
+
+def write_graph(path, operation):
+    """Write a graph of one operation on the source ids."""
+    source, result = (
+        helper.make_tensor_value_info(each, onnx.TensorProto.INT64, None)
+        for each in ("source_ids", "h")
+    )
+    node = helper.make_node(operation, ["source_ids"], ["h"])
+    onnx.save(helper.make_model(helper.make_graph([node], "graph", [source], [result])), path)
 
 
 def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path):
