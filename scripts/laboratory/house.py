@@ -28,14 +28,14 @@ ROOM = 1.03
 """A figure may be so many times its goal."""
 MAX_COLUMNS = 100
 GOALS = {
-    "package: tokens": 187_593,
+    "package: tokens": 154_000,
     "package: tokens per line": 8.5,
     "package: characters per line": 38,
     "package: tuple assignments": 4,
     "package: comprehensions": 35,
     "package: assignments in expressions": 2,
     "package: long lines": 0,
-    "tests: tokens": 231_125,
+    "tests: tokens": 185_000,
     "tests: tokens per line": 9.5,
     "laboratory: tokens": 60_000,
     "web: lines": 3_300,
