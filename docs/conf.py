@@ -22,7 +22,11 @@ project = "seq2seq-attn"
 author = copyright = ""
 release = seq2seq_attn.__version__
 html_title = project
-extensions = ["myst_nb", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx_copybutton", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+python_maximum_signature_line_length = 80  # a longer signature has a line per parameter
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+default_role = "literal"  # docstrings write code as Markdown does
 copybutton_prompt_text = "$ "
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]

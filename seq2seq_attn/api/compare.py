@@ -82,7 +82,7 @@ def compare(
     The function does the same as `seq2seq compare` and raises the same errors.
 
     >>> vary = {"attention": ["additive", "bilinear"]}
-    >>> compare("quickstart", vary, seeds=[1, 2])  # doctest: +SKIP
+    >>> compare("quickstart", vary, {"train.max_updates": 2}, seeds=[1])
     PosixPath('runs/compare-quickstart/report.html')
 
     Args:

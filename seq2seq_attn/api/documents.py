@@ -42,6 +42,10 @@ def translate_document(
     each text that stays untranslated, because its translation would lose a placeholder such as
     `%s`, a tag such as `<b>` or other markup.
 
+    >>> document = '{"id": 7, "text": "Der Hund schläft."}'.encode()
+    >>> translate_document(load("runs/quickstart"), document, "jsonl", field="text")
+    (b'{"id": 7, "text": "The dog is sleeping."}', [])
+
     Args:
         document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
         form: the form of the document, by its suffix, such as `srt` or `po`.

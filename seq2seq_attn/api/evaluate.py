@@ -78,7 +78,9 @@ def evaluate(
     options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds
     the scores as plain values. Without an output file, the report goes into the first run.
 
-    >>> evaluate("runs/a").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
+    >>> [test_set] = evaluate("runs/quickstart").data["sets"]
+    >>> test_set["name"], test_set["measures"][0]["runs"][0]["score"] > 50
+    ('test', True)
 
     Raises:
         UsageError: options contradict each other, or the runs cannot be compared.

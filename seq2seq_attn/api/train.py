@@ -30,9 +30,9 @@ def train_model(
 ) -> Run:
     """Train a model as `seq2seq train` does. Return the run, whose `path` is its directory.
 
-    >>> settings = {"seed": 2, "train.max_epochs": 3}
-    >>> train_model(["quickstart", "attention/bilinear"], settings)  # doctest: +SKIP
-    Run('runs/2026-11-22-quickstart+bilinear-s2')
+    >>> settings = {"seed": 2, "train.max_updates": 2}
+    >>> train_model(["quickstart", "attention/bilinear"], settings, run_dir="runs/bilinear")
+    Run('runs/bilinear')
 
     Args:
         config: packaged configurations or YAML files; a later file overrides an earlier file.

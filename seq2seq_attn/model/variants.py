@@ -96,6 +96,11 @@ def import_variants(modules: str | Sequence[str]) -> None:
     `model.attention.name: my_module` calls the module's function `build`, `my_module:Cosine` its
     class or function `Cosine`.
 
+    >>> import_variants("cosine")  # the file cosine.py, copied from examples/
+    >>> settings = {"model.attention.name": "cosine", "train.max_updates": 2}
+    >>> train_model("quickstart", settings, run_dir="runs/cosine")
+    Run('runs/cosine')
+
     Raises:
         UsageError: there is no module of that name.
         UserError: importing a module raises an exception.

@@ -43,10 +43,11 @@ _SQUARE = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
 class AttentionMap:
     """Attention weights with a label for each row (a target token) and column (a source token).
 
-    >>> [translation] = load().translate(["Ein Hund schläft."])          # doctest: +SKIP
-    >>> map = translation.attention_map()                               # doctest: +SKIP
-    >>> map.weights_TS[map.target_tokens.index("dog")].round(2)         # doctest: +SKIP
-    array([0.02, 0.95, 0.02, 0.01, 0.  ], dtype=float32)
+    >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."])
+    >>> map = translation.attention_map()
+    >>> weights = map.weights_TS[map.target_tokens.index("dog")]
+    >>> map.source_tokens[weights.argmax()], weights.shape
+    ('Hund', (5,))
 
     A notebook shows the map as a table.
     """
@@ -56,14 +57,14 @@ class AttentionMap:
     target_tokens: list[str]
     """target tokens; `<eos>` is last if the translation ended with EOS"""
     weights_TS: npt.NDArray[np.floating[Any]]
-    """[target tokens, source tokens]: the attention weights of each target token; rows sum to 1,
+    """the attention weights [target tokens, source tokens] of each target token; rows sum to 1,
     unless the attention is no distribution over the source"""
     unknown: tuple[int, ...] = ()
     """positions of source tokens outside the vocabulary"""
 
     @property
     def scale(self) -> float:
-        """The weight that has the darkest color: 1, or the largest weight if it is above 1."""
+        """The weight that has the darkest color, 1 or the largest weight if it is above 1."""
         largest = float(np.nan_to_num(self.weights_TS, posinf=0.0).max(initial=0.0))
         return largest if largest > 1.001 else 1.0
 

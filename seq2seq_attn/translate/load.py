@@ -27,6 +27,10 @@ def load(
     machine. It keeps the number that OMP_NUM_THREADS sets, or that `torch.set_num_threads` has set,
     unless that is torch's default.
 
+    >>> translator = load("runs/quickstart")
+    >>> translator.translate(["Der Hund schläft."])[0].text
+    'The dog is sleeping.'
+
     Args:
         run: the run directory, or `hf:OWNER/NAME` on the Hugging Face hub. None loads the run in
             `runs/` that finished last. A list of several runs is loaded as an ensemble, which

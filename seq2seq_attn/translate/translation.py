@@ -34,7 +34,7 @@ class Translation:
     tokens: list[str]
     """target tokens without EOS; with `unk="copy"`, UNKs are already replaced"""
     score: float
-    """the score that ranks hypotheses: log_prob / length ** length_penalty, with the length in
+    """the score that ranks hypotheses, log_prob / length ** length_penalty, with the length in
     target tokens including EOS. A beam search adds the coverage penalty. With `method="mbr"`, the
     score is the expected chrF. For a line translated in segments, it is the sum over segments"""
     log_prob: float
@@ -49,7 +49,7 @@ class Translation:
     is_finished: bool
     """whether the translation ended with EOS"""
     heaviest: list[int] | None
-    """argmax of the attention: the source position with the highest weight for each of `tokens`;
+    """argmax of the attention, the source position with the highest weight for each of `tokens`;
     None for a model without attention"""
     is_cut: bool = False
     """whether the length limit cut this translation, or another hypothesis with a higher score"""
@@ -67,6 +67,10 @@ class Translation:
         whose highest weight is on the end of a source has no link. (Links between words, in the
         file of `--alignment` and for alignment error rates, ignore the ends instead.)
 
+        >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."])
+        >>> [(translation.source_tokens[s], translation.tokens[t]) for s, t in translation.links()]
+        [('Der', 'The'), ('Hund', 'dog'), ('schläft', 'is'), ('schläft', 'sleeping'), ('.', '.')]
+
         Raises:
             ValueError: there is no attention.
         """
@@ -77,7 +81,12 @@ class Translation:
         return [(source, target) for target, source in pairs if tokens[source] != SOURCE_END]
 
     def attention_map(self) -> AttentionMap | None:
-        """Return the attention with the tokens as labels, or None without attention or tokens."""
+        """Return the attention with the tokens as labels, or None without attention or tokens.
+
+        >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."])
+        >>> translation.attention_map().target_tokens
+        ['The', 'dog', 'is', 'sleeping', '.', '<eos>']
+        """
         if self.attention is None or not self.tokens:
             return None
         ends = [EOS_TOKEN] * (len(self.attention) - len(self.tokens))
@@ -85,7 +94,10 @@ class Translation:
         return AttentionMap(source, [*self.tokens, *ends], self.attention, self.unknown_positions)
 
     def plot(self) -> Figure:
-        """Draw the attention as a heat map. `plot().savefig("map.pdf")` saves the figure.
+        """Draw the attention as a heat map.
+
+        >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."])
+        >>> translation.plot().savefig("map.pdf")
 
         Raises:
             ValueError: there is no attention to draw.

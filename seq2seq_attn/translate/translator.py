@@ -124,6 +124,11 @@ class Translator:
 
         The translation of a blank line is empty.
 
+        >>> translator = load("runs/quickstart")
+        >>> [translation] = translator.translate(["Der Hund schläft."], beam_size=1)
+        >>> translation.tokens, translation.is_finished
+        (['The', 'dog', 'is', 'sleeping', '.'], True)
+
         Args:
             texts: lines, in a list or any other iterable. Line breaks inside a line count as
                 spaces. Tabs separate the sources of a line. A source of vectors is given by the
@@ -159,6 +164,11 @@ class Translator:
         Arguments and errors are those of `translate`. `n_best` is at most the beam size. The
         translations of a line have different token sequences. With `method="sample"`, they are
         `n_best` samples, which may be equal.
+
+        >>> translator = load("runs/quickstart")
+        >>> [translations] = translator.translate_n_best(["Der Hund schläft."], n_best=2)
+        >>> translations[0].score >= translations[1].score
+        True
         """
         lines = check_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
         return list(self.translate_lines(lines, n_best=n_best, **options))
@@ -169,6 +179,12 @@ class Translator:
         """Return each target as a translation of its source (forced decoding).
 
         The translations hold the model's log-probability and attention (`scoring.force_decode`).
+
+        >>> sources = ["Der Hund schläft."] * 2
+        >>> targets = ["The dog is sleeping.", "The ball is sleeping."]
+        >>> right, wrong = load("runs/quickstart").score(sources, targets)
+        >>> right.log_prob > wrong.log_prob
+        True
         """
         return list(force_decode(self, sources, targets, batch_size=batch_size))
 
@@ -184,6 +200,10 @@ class Translator:
         """Yield the translations of each line, as `translate_n_best`, in bounded memory.
 
         If `n_best` is not given, it has the value that the run is configured with.
+
+        >>> lines = ("Der Hund schläft." for _ in range(10_000))
+        >>> next(load("runs/quickstart").translate_lines(lines))[0].text
+        'The dog is sleeping.'
         """
         if not self.source_tokenizer.num_columns:
             raise UsageError(

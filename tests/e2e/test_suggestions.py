@@ -1,6 +1,10 @@
 """The sentences that help, README and the demo suggest: the same everywhere, and quickstart
 translates them."""
 
+import re
+import shutil
+from doctest import REPORT_NDIFF, DocTestFinder, DocTestRunner
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -19,6 +23,12 @@ SUGGESTED = {
     ),
     "Der Hund schläft.": "The dog is sleeping.",
 }
+EXPLAINED = re.findall(
+    r"^\.\. auto(?:function|method):: (\S+)$",
+    (ROOT / "docs" / "api.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+"""the functions and methods that docs/api.md explains"""
 PAGES = [
     "README.md",
     "docs/tutorial.md",
@@ -42,9 +52,42 @@ def test_pages_docstrings_the_demo_and_help_suggest_the_sentence(capsys):
     assert [name for name in promising if TRANSLATION not in texts[name]] == []
 
 
+def test_the_api_page_explains_every_public_name():
+    text = read("docs/api.md")
+    public = [name for name in seq2seq_attn.__all__ if not name.startswith("_")]
+    assert [name for name in public if not re.search(rf":: {name}(\(\))?$", text, re.M)] == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run of quickstart."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        settings = {"train.num_threads": 1}
+        seq2seq_attn.train_model("quickstart", settings, run_dir="runs/quickstart")
+    return folder
+
+
 @pytest.mark.slow
-def test_quickstart_translates_what_is_suggested(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    trained = seq2seq_attn.train_model("quickstart", {"train.num_threads": 1})
-    translations = seq2seq_attn.load(trained.path).translate([*SUGGESTED])
+def test_quickstart_translates_what_is_suggested(folder):
+    translations = seq2seq_attn.load(folder / "runs" / "quickstart").translate([*SUGGESTED])
     assert [translation.text for translation in translations] == [*SUGGESTED.values()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_the_example_of_a_docstring_runs_and_shows_what_it_says(folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    shutil.copy(ROOT / "examples" / "cosine.py", folder)
+    names = {each: getattr(seq2seq_attn, each) for each in seq2seq_attn.__all__}
+    [example, *_] = DocTestFinder(recurse=False).find(explained(name), name, globs=names)
+    assert example.examples
+    assert "+SKIP" not in example.docstring
+    outcome = DocTestRunner(optionflags=REPORT_NDIFF).run(example)
+    assert outcome.failed == 0
+
+
+def explained(name):
+    """A function or a method of the Python API."""
+    return attrgetter(name)(seq2seq_attn)

@@ -4,9 +4,7 @@ import re
 
 import pytest
 
-import seq2seq_attn
 from scripts.laboratory.harness.runs import flatten
-from scripts.laboratory.pages.api import api_page
 from scripts.laboratory.pages.mechanisms import SEARCHED, TRAINED, mechanisms_page
 from scripts.laboratory.pages.reference import documents
 from seq2seq_attn.cli import COMMANDS
@@ -38,17 +36,3 @@ def test_every_setting_has_a_row():
 def test_every_command_has_its_help():
     assert re.findall(r"^## (\w+)$", PAGES["commands.md"], re.MULTILINE) == list(COMMANDS)
     assert "--max-length-ratio" in PAGES["commands.md"]
-
-
-def test_every_public_name_has_a_section_in_the_api():
-    sections = re.findall(r"^## (\w+)$", api_page(), re.MULTILINE)
-    public = {name for name in seq2seq_attn.__all__ if not name.startswith("_")}
-    assert public - {*sections} == set()
-
-
-def test_sections_of_the_api_have_signature_arguments_and_errors():
-    _, section = api_page().split("## Translator.translate\n")
-    section, *_ = section.split("\n## ")
-    assert "Translator.translate(texts, *, keep_attention=True, **options)" in section
-    assert "\n- `keep_attention`: " in section
-    assert "\n- Raises `UsageError`: " in section

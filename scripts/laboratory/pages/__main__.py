@@ -8,7 +8,6 @@ from pathlib import Path
 from scripts.laboratory import languages
 from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import (
-    api,
     bottleneck,
     mechanisms,
     pictures,
@@ -31,7 +30,6 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield DOCS / "evaluate.md", evaluate_page()
     yield DOCS / "results.md", results.results_page(evaluated)
     yield DOCS / "quality.md", quality.quality_page()
-    yield DOCS / "api.md", api.api_page()
     yield DOCS / "mechanisms.md", mechanisms.mechanisms_page()
     yield BOTTLENECK / "README.md", bottleneck.bottleneck_page(load_records(BOTTLENECK))
     yield SPEED / "README.md", speed.speed_page(load_records(SPEED))
