@@ -124,8 +124,7 @@ class Translator:
 
         The translation of a blank line is empty.
 
-        >>> translator = load("runs/quickstart")
-        >>> [translation] = translator.translate(["Der Hund schläft."], beam_size=1)
+        >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."], beam_size=1)
         >>> translation.tokens, translation.is_finished
         (['The', 'dog', 'is', 'sleeping', '.'], True)
 
