@@ -11,7 +11,17 @@ from pathlib import Path
 from scripts.laboratory.harness.records import ROOT, add_set_option, exit_code
 from seq2seq_attn.errors import UsageError
 
-TOOLS = ("golden", "house", "languages", "page", "picture", "serve", "closest", "unknown")
+TOOLS = (
+    "golden",
+    "house",
+    "languages",
+    "own_texts",
+    "page",
+    "picture",
+    "serve",
+    "closest",
+    "unknown",
+)
 """modules with a command of their own; `closest` is a step of the experiment distil"""
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 

@@ -118,7 +118,8 @@ class TrainState:
 
     def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
         """Record a validation. Return whether it is the best so far by the configured metric; equal
-        scores are compared by perplexity, because BLEU is 0 early in training. The schedule
+        scores are compared by perplexity, because BLEU is 0 early in training. After a perfect
+        score, a validation with the same score counts as one without a better score. The schedule
         `plateau` lowers the learning rate after each series of `patience + 1` validations that are
         not the best."""
         self.validated_at = self.update
@@ -127,11 +128,12 @@ class TrainState:
         is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
         rank = [-score if is_lower_better else score, -validation.scores["perplexity"]]
         if self.best_rank is None or rank > self.best_rank:
+            was_perfect = self.best_score == (0.0 if is_lower_better else 100.0)
+            self.num_without_better = self.num_without_better + 1 if was_perfect else 0
             self.best_rank = rank
             self.best_update = self.update
             self.best_score = score
             self.best_num_cut = validation.num_cut
-            self.num_without_better = 0
             return True
         self.num_without_better += 1
         schedule = config.schedule

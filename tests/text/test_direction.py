@@ -69,3 +69,9 @@ def test_two_files(write, source, target):
     if not have_one_script(source, target):
         exchanged = [row[::-1] for row in expected]
         assert outcome(exchanged, files[::-1], source, target) == "refused"
+
+
+@pytest.mark.parametrize("word", ["абдал", "가감", "أب", "abbé"])
+def test_a_side_that_is_no_language_may_be_in_any_script(write, word):
+    table = write("a.tsv", f"{word}\tə b d\n")
+    assert [*find_text(table, "word", "phonemes", columns=["1", "2"]).pairs()] == [(word, "ə b d")]

@@ -108,6 +108,17 @@ def test_best_is_by_the_metric_and_perplexity_decides_a_tie(metric, validations,
     assert state.best_num_cut == best
 
 
+@pytest.mark.parametrize(
+    ("metric", "score", "waited"), [("cer", 0, 2), ("exact", 100, 2), ("cer", 1, 0)]
+)
+def test_patience_ends_training_after_a_perfect_score(metric, score, waited):
+    state = TrainState()
+    for perplexity in (1.3, 1.2, 1.1):
+        result = validation(perplexity, score, metric)
+        assert state.record_validation(result, settings(validation={"metric": metric}))
+    assert state.num_without_better == waited
+
+
 def test_plateau_lowers_the_rate_after_its_patience():
     config = settings(schedule={"name": "plateau", "factor": 0.5, "patience": 1})
     state = TrainState()

@@ -1,0 +1,168 @@
+"""Small texts of several kinds, trained with the settings that `train --train` chooses:
+`scripts/lab own_texts [--texts FOLDER] [NAME ...]` trains, scores, and adds rows to the record.
+
+FOLDER has `multi30k/` (the published files) and `g2p/` (SIGMORPHON 2020, `fre_train.tsv.gz`).
+"""
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from random import Random
+
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
+from scripts.laboratory.harness.runs import SEQ2SEQ
+from seq2seq_attn.files import read_json, write_json, write_lines
+from seq2seq_attn.run import Run
+
+RECORD = RECORDS / "own-texts.json"
+RUNS = Path("runs/own-texts")
+NUM_TEST = 1_000
+Pair = tuple[str, str]
+MONTHS = "january february march april may june july august september october november december"
+ACTIONS = {name: f"I_{name.upper()}" for name in ("walk", "look", "run", "jump")}
+LANGUAGES = "arm bul fre geo gre hin hun ice kor lit".split()
+
+
+def date(random: Random) -> Pair:
+    """A date as people write it, and in ISO form."""
+    year, month, day = random.randint(1970, 2029), random.randint(1, 12), random.randint(1, 28)
+    name = MONTHS.split()[month - 1]
+    forms = [
+        f"{day} {name} {year}",
+        f"{name} {day} {year}",
+        f"{day} {name[:3]} {year % 100:02}",
+        f"{day}/{month}/{year}",
+        f"{name[:3]} {day}, {year}",
+    ]
+    return random.choice(forms), f"{year}-{month:02}-{day:02}"
+
+
+def digits(random: Random) -> Pair:
+    """Three to twelve digits, and the same digits from right to left."""
+    line = random.choices("0123456789", k=random.randint(3, 12))
+    return " ".join(line), " ".join(reversed(line))
+
+
+def command(random: Random) -> Pair:
+    """A command of the grammar of SCAN (Lake and Baroni 2018), and its actions."""
+    first, actions = _repeated(random)
+    second, more = _repeated(random)
+    lines = [
+        (first, actions),
+        (f"{first} and {second}", actions + more),
+        (f"{first} after {second}", more + actions),
+    ]
+    text, chosen = random.choice(lines)
+    return text, " ".join(chosen)
+
+
+def _repeated(random: Random) -> tuple[str, list[str]]:
+    verb, action = random.choice([*ACTIONS.items()])
+    side = random.choice(["left", "right"])
+    turn = f"I_TURN_{side.upper()}"
+    phrases = [
+        (verb, [action]),
+        (f"{verb} {side}", [turn, action]),
+        (f"turn {side}", [turn]),
+        (f"{verb} opposite {side}", [turn, turn, action]),
+        (f"{verb} around {side}", 4 * [turn, action]),
+    ]
+    text, actions = random.choice(phrases)
+    times, number = random.choice([("", 1), (" twice", 2), (" thrice", 3)])
+    return text + times, number * actions
+
+
+GENERATED: dict[str, tuple[str, Callable[[Random], Pair], int]] = {
+    "dates": ("dates to ISO dates", date, 10_000),
+    "digits": ("digits reversed", digits, 5_000),
+    "commands": ("commands to actions, as SCAN", command, 5_400),
+}
+CAPTIONS = {"captions-2000": 2_000, "captions-500": 500}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Train and score the named texts, and write the record after each."""
+    parser = argparse.ArgumentParser(prog="scripts/lab own_texts")
+    parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args(arguments)
+    for name in options.names or [*GENERATED, *CAPTIONS, *LANGUAGES]:
+        record = read_json(RECORD) if RECORD.exists() else {"rows": {}}
+        about, text = describe_text(name, options.texts)
+        row = {"about": about, **measure(RUNS / name, text)}
+        rows = record["rows"] | {name: row}
+        write_json(RECORD, {"environment": describe("lab own_texts"), "rows": rows})
+
+
+def describe_text(name: str, texts: Path) -> tuple[str, list[str]]:
+    """Return what a text is, and the arguments of `seq2seq train` that name it."""
+    if name in GENERATED:
+        about, make_pair, num_pairs = GENERATED[name]
+        folder = RUNS / "texts"
+        folder.mkdir(parents=True, exist_ok=True)
+        pairs = distinct_pairs(make_pair, num_pairs + NUM_TEST)
+        lines = ["\t".join(pair) for pair in pairs]
+        write_lines(folder / f"{name}-test.tsv", lines[:NUM_TEST])
+        write_lines(folder / f"{name}.tsv", lines[NUM_TEST:])
+        files = ["--train", str(folder / f"{name}.tsv"), "--test", str(folder / f"{name}-test.tsv")]
+        languages = ["--source-language", "read", "--target-language", "written"]
+        return about, [*files, *languages, "--set", "data.columns=[1, 2]"]
+    if name in CAPTIONS:
+        files = [f"{texts}/multi30k/{split}" for split in ("train", "val", "test_2016_flickr")]
+        options = ["--source-language", "de", "--target-language", "en"]
+        options += ["--set", f"data.limit.train={CAPTIONS[name]}"]
+    else:
+        files = [f"{texts}/g2p/{name}_{split}.tsv.gz" for split in ("train", "dev", "test")]
+        options = ["-c", "g2p"]
+    train, valid, test = files
+    about = "German to English, Multi30k" if name in CAPTIONS else f"letters to sounds, {name}"
+    return about, [*options, "--train", train, "--valid", valid, "--test", test]
+
+
+def distinct_pairs(make_pair: Callable[[Random], Pair], num_pairs: int) -> list[Pair]:
+    """Draw pairs until there are `num_pairs` with distinct sources, in random order."""
+    random = Random(1)
+    pairs: dict[str, str] = {}
+    while len(pairs) < num_pairs:
+        source, target = make_pair(random)
+        pairs.setdefault(source, target)
+    drawn = [*pairs.items()]
+    random.shuffle(drawn)
+    return drawn
+
+
+def measure(path: Path, text: Iterable[str]) -> Record:
+    """Train a run on one thread and score it. Return its settings, CPU minutes and scores."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    options = ["--set", "train.num_threads=1", "--run-dir", str(path), "--overwrite"]
+    seq2seq("train", *text, *options)
+    minutes = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / 60
+    config = Run(path).config
+    metric = config.train.validation.metric
+    seq2seq("evaluate", str(path), "--metric", metric, "--metric", "exact", "--no-attention")
+    [test] = read_json(path / "report.json")["sets"]
+    finished = read_json(path / "finished.json")
+    tokenizer = config.data.tokenizer
+    return {
+        "num_pairs": int(re.findall(r"(\d+) training pairs", Run(path).log_path.read_text())[0]),
+        "num_test": test["num_pairs"],
+        "tokens": [tokenizer.name, tokenizer.target or tokenizer.name],
+        "max_updates": config.train.max_updates,
+        "batch_size": config.train.batch.size,
+        "seed": config.seed,
+        "updates": finished["update"],
+        "reason": finished["reason"],
+        "cpu_minutes": minutes,
+        "scores": {part["name"]: part["runs"][0]["score"] for part in test["measures"]},
+        "signatures": {part["name"]: part["signature"] for part in test["measures"]},
+    }
+
+
+def seq2seq(*arguments: str) -> None:
+    """Run the command on one thread."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([*SEQ2SEQ, *arguments], check=True, env=environment)
