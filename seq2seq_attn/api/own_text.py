@@ -17,8 +17,9 @@ from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
 
-SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
-"""Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs.
+SIZES = ((4_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
+"""Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs. With 2,000
+pairs, English to Swedish, the words of `own-tiny` had 14.4 BLEU, and subwords 10.4.
 `own-large` is for all others. Targets that are no sentences have at most `own-small`."""
 NUM_LINES = 1_000
 """Words are tokenized and detokenized as a check in at most this number of target lines, from the

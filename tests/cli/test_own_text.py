@@ -67,7 +67,7 @@ def test_from_a_table_to_a_translation(capsys):
 def test_settings_follow_the_size_of_the_corpus(capsys):
     tokenizers = []
     sizes = []
-    for num_pairs in (1_999, 2_000, 20_000, 200_000):
+    for num_pairs in (3_999, 4_000, 20_000, 200_000):
         Path("big.tsv").write_text("de\ten\n" + "Ein Hund.\tA dog.\n" * num_pairs)
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
         assert values["name"] == "own-de-en"
@@ -76,8 +76,8 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
     assert tokenizers == ["spacy", *["sentencepiece"] * 3]
     assert sizes == sorted({*sizes})
     for limit, tokenizer in (
-        ("data.limit=1999", "spacy"),
-        ("data.limit.valid=1999", "sentencepiece"),
+        ("data.limit=3999", "spacy"),
+        ("data.limit.valid=3999", "sentencepiece"),
     ):
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES, f"--set={limit}")
         assert values["data"]["tokenizer"]["name"] == tokenizer
