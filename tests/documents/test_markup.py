@@ -44,17 +44,18 @@ def test_an_unchanged_translation_is_the_same_page(seed, unchanged):
     ("source", "expected"),
     [
         ("<p>a <b>b</b>, c<br>d</p>", "<p>A <b>B</b>, C<br>D</p>"),
-        ("<p title='a'>a <i\n>b</i >c", "<p title='a'>A <i\n>B</i >C"),
-        ("<pre>a</pre>b<code>c<br>d</code> e", "<pre>a</pre>B<code>c<br>d</code> E"),
+        ("<p title='a'>a <i\n>b</i >, c", "<p title='a'>A <i\n>B</i >, C"),
+        ("<pre>a</pre>b <code>c<br>d</code> e", "<pre>a</pre>B <code>c<br>d</code> E"),
         (
-            "<div translate=no>a<p translate=yes>b</p>c</div>d",
-            "<div translate=no>a<p translate=yes>B</p>c</div>D",
+            "<div translate=no>a<p translate=yes>b</p> c</div> d",
+            "<div translate=no>a<p translate=yes>B</p> c</div> D",
         ),
         ("<a class=notranslate>a</a>b &lt;3", "<a class=notranslate>a</a>B &lt;3"),
         ("<p>&auml; &#98; c & d", "<p>Ä B C &amp; D"),
-        ("a<![endif]>b<?php 'a > b' ?>c", "A<![endif]>B<?php 'a > b' ?>C"),
-        ("<p/>a<code/>b<script/>c", "<p/>A<code/>B<script/>C"),
-        ("<input value=a>b<img translate=no>c", "<input value=a>B<img translate=no>C"),
+        ("a &lt;b id=&quot;c&quot;&gt; d", "A &lt;b id=&quot;c&quot;&gt; D"),
+        ("a <![endif]>b <?php 'a > b' ?> c", "A <![endif]> B <?php 'a > b' ?> C"),
+        ("<p/>a <code/> b<br/>c", "<p/>A <code/> B<br/>C"),
+        ("<input value=a>b <img translate=no> c", "<input value=a>B <img translate=no> C"),
     ],
 )
 def test_only_the_texts_of_a_page_are_translated(source, expected, upper):
@@ -64,7 +65,7 @@ def test_only_the_texts_of_a_page_are_translated(source, expected, upper):
 @pytest.mark.parametrize(
     ("source", "inserted"),
     [
-        ("<s:source>a <s:ph>b</s:ph>c</s:source>", "<s:target>A <s:ph>b</s:ph>C</s:target>"),
+        ("<s:source>a <s:ph>b</s:ph>, c</s:source>", "<s:target>A <s:ph>b</s:ph>, C</s:target>"),
         ("<s:source> <s:g>a</s:g>\n</s:source>", "<s:target> <s:g>A</s:g>\n</s:target>"),
         ("<s:source>1</s:source>", "<s:target>1</s:target>"),
         ("<s:source> </s:source>", ""),
@@ -75,6 +76,26 @@ def test_a_target_is_put_behind_a_source(source, inserted, upper):
     document = '<s:xliff xmlns:s="x"><s:source>a</s:source><s:segment>%s</s:segment></s:xliff>'
     translated, _ = translate_document(upper, (document % source).encode(), "xlf")
     assert translated.decode() == document % (source + inserted)
+
+
+@pytest.mark.parametrize(
+    ("translation", "expected"),
+    [
+        ("A ⟦1⟧ dog ⟦2⟧!", "A <b>dog</b>!"),
+        ("A dog ⟦1⟧ ⟦2⟧ barks.", "A dog <b></b> barks."),
+        ("⟦1⟧ A ⟦2⟧ dog", "<b>A</b> dog"),
+        ("A ⟦1⟧ dog", None),
+        ("A ⟦2⟧ dog ⟦1⟧.", None),
+        ("A ⟦1⟧ dog ⟦2⟧ ⟦2⟧.", None),
+    ],
+)
+def test_tags_go_where_the_translation_has_their_marks(translation, expected):
+    source = "犬<b>犬</b>."
+    translated, messages = translate_document(
+        make_translator(lambda line: translation), source.encode(), "html"
+    )
+    assert translated.decode() == (expected or source)
+    assert len(messages) == (expected is None)
 
 
 @pytest.mark.parametrize("form", ["html", "xlf"])
@@ -206,6 +227,11 @@ def translate_text(text):
 def outline(tree):
     """All that a tree holds, but for the number of spaces."""
     return [
-        (each.tag, each.attrib, (each.text or "").split(), (each.tail or "").split())
+        (
+            each.tag,
+            each.attrib,
+            "".join((each.text or "").split()),
+            "".join((each.tail or "").split()),
+        )
         for each in tree.iter()
     ]

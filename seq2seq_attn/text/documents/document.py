@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from xml.parsers.expat import ExpatError
 
@@ -36,7 +36,7 @@ class Document(NamedTuple):
 
 
 def parse_document(
-    document: bytes, form: str, field: str = "", languages: tuple[str, str] = ("", "")
+    document: bytes, form: str, field: str = "", languages: Sequence[str] = ()
 ) -> Document:
     """Find the texts of a document, with the arguments of `translate_document`, and the languages
     of the run.

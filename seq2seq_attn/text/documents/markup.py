@@ -11,11 +11,12 @@ _TAG = re.compile(
     | <(script|style|textarea|xmp|iframe)\b[^<>]*(?<!/)>.*?(?:</\1[^<>]*>|\Z)
     | <(?P<slash>/?)(?=[^\W\d])(?:[^\s:/<>]*:)?(?P<name>[^\s:/<>]*)
       (?:=\s*"[^"]*"|=\s*'[^']*'|[^<>])*+>
-    | <(?=[!?/]|[^\W\d]) | \Z
+    | <(?=[!?/]|[^\W\d]) | &lt;/?[a-z](?:(?!&[lg]t;)[^<>])*+&gt; | \Z
     """
 )
-"""matches a tag, a comment, an element without text, and the end of the document; matches `<` alone
-where an encoding other than UTF or an entity is declared, and where a tag does not end"""
+"""matches a tag, also in its escaped form (`&lt;b&gt;`), a comment, an element without text, and
+the end of the document; matches `<` alone where an entity or an encoding other than UTF is
+declared, and where a tag does not end"""
 _CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 _IS_TRANSLATED = re.compile(
     r"""(?xi)
@@ -26,15 +27,19 @@ _IS_TRANSLATED = re.compile(
 """matches a start tag that says whether its element is translated; other elements than those with
 `yes` are not translated"""
 _IS_WHOLE = re.compile(
-    r"(?is)<[!?/]|<(?:br|hr|img|input|link|meta|script|style|textarea|xmp|iframe|wbr)\b|.*/>$|$"
+    r"(?is)&|<[!?/]|<(?:br|hr|img|input|link|meta|script|style|textarea|xmp|iframe|wbr)\b|.*/>$|$"
 )
 """matches all but the start tag of an element"""
-_MARK = re.compile(r" ?⟦\d+⟧ ?")
+_MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
+"""matches the mark of a tag, and a space at its side unless a word is beyond"""
+_NO_SPACE_BEFORE = re.compile(r"\s|</")
+_NO_SPACE_AFTER = re.compile(r"(?:\s|<\w[^<>]*[^/<>]>|<\w>)$")
+"""match markup at whose end a space is not added"""
 
 
-def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, int]]:
+def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
     """Yield each tag or comment of XML or HTML and the end of the document, with its name, whether
-    the text before it is translated, and how many elements around it, with the document, decide so.
+    the text before it is translated, and whether an element around it says so.
 
     A name is in lower case, without prefix, and begins with a slash in an end tag. The name of a
     comment is empty. Raises ValueError if a tag does not end, or if an entity or an encoding other
@@ -47,15 +52,13 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, int]]:
             raise ValueError(f"a tag without an end, an entity or encoding declared: line {line}")
         name = tag.expand(r"\g<slash>\g<name>").lower()
         innermost, was_translated = deciding[-1]
-        yield tag, name, was_translated, len(deciding)
+        yield tag, name, was_translated, len(deciding) > 1
         if name == f"/{innermost}":
             deciding.pop()
         if _IS_WHOLE.match(tag[0]):
             continue
         attribute = _IS_TRANSLATED.search(tag[0])
-        is_translated = was_translated
-        if attribute:
-            is_translated = attribute[1] == "yes"
+        is_translated = attribute[1] == "yes" if attribute else was_translated
         if name == innermost or is_translated != was_translated:
             deciding.append((name, is_translated))
 
@@ -92,7 +95,11 @@ def encode(translation: str, original: str) -> str:
     if translation == read_markup(original):
         return original
     new = ""
-    gaps = split_markup(original)[::2]
-    for gap, text in zip(gaps, [*_MARK.split(translation), ""], strict=True):
+    texts = [*_MARK.split(translation), ""]
+    for gap, text in zip(split_markup(original)[::2], texts, strict=True):
+        if _NO_SPACE_BEFORE.match(gap):
+            new = new.rstrip()
+        if _NO_SPACE_AFTER.search(gap):
+            text = text.lstrip()
         new += gap + html.escape(text, quote=False)
     return new

@@ -13,8 +13,8 @@ _LANGUAGE = re.compile(
     r"""\s([st])(?:ource-language|rcLang|arget-language|rgLang)\s*=\s*["']([\w-]+)"""
 )
 """matches a language of XLIFF; the first group is `s` or `t`"""
-_VARIANT = re.compile(r"""\s(?:xml:)?lang\s*=\s*["']([\w-]+)""")
-_UNITS = ("trans-unit", "segment", "tu")
+_VARIANT = re.compile(r"""(?s).*?\s(?:xml:)?lang\s*=\s*["']([\w-]+).*""")
+_UNITS = "trans-unit segment tu".split()
 Unit = dict[str, re.Match[str]]
 """the first tags of each name in a unit"""
 
@@ -36,14 +36,13 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
     for initial, code in _LANGUAGE.findall(document):
         if not sides.get(short_code(code), "").startswith(initial):
             raise UserError(f"language {code}: the run translates {source} to {target}")
-    names: dict[str, str] = {}
+    side = "seg"  # no other name in XLIFF
     unit: Unit = {}
     has_source = False
     for tag, full_name, is_translated, _ in tags:
-        name = names.get(full_name, full_name)
+        name = full_name.replace("seg", side)
         if name == "tuv":
-            side = sides.get(short_code("".join(_VARIANT.findall(tag[0]))), "")
-            names = {"seg": side, "/seg": f"/{side}", "/tuv": f"/seg-{side}"}
+            side = sides.get(short_code(_VARIANT.sub(r"\1", tag[0])), "")
         if name in _UNITS:
             unit = {}
         elif name[1:] in _UNITS:
@@ -72,7 +71,7 @@ def _find_text(document: str, unit: Unit, language: str) -> Iterator[Text]:
         stop = closing.end()
         before = target[0].rstrip("/>") + ">"
     else:
-        start = stop = unit.get("/seg-source", end).end()
+        start = stop = unit.get("/seg-source", unit.get("/tuv", end)).end()
         if "tuv" in unit:
             before = f'<tuv xml:lang="{language}">{before}'
             after += "</tuv>"

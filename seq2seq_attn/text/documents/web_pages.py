@@ -18,13 +18,13 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     is not translated does not end.
     """
     start = 0
-    for tag, name, _, num_deciding in find_tags(document):
-        is_inside = num_deciding > 1 or not name or name.strip("/") in _INLINE
-        if tag[0] and is_inside:
+    for tag, name, _, is_inside in find_tags(document):
+        is_inline = is_inside or not name or name.strip("/") in _INLINE
+        if tag[0] and is_inline:
             continue
         yield Text(start, tag.start(), read_markup(document[start : tag.start()]))
         start = tag.start()
-    if num_deciding > 1:
+    if is_inside:
         raise ValueError("an element that is not translated does not end")
 
 
