@@ -57,6 +57,7 @@ from seq2seq_attn.data.vocabs import (
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import ListedFiles, list_files, read_regular, sha256_of_values, write_json
 from seq2seq_attn.leftovers import remove_leftovers, temporary_folder
+from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.known_words import WORDS, KnownWords
 from seq2seq_attn.text.tables import Damage
@@ -84,8 +85,12 @@ def prepare_corpus(
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
-        UserError: raw files cannot be found or read, or do not match each other.
+        UserError: raw files cannot be found or read, or do not match each other; or a package that
+            this needs is not installed.
     """
+    require("train", "torchtext")
+    if config.data.tokenizer.name == "spacy":
+        require("words", "spacy")
     raw = find_raw_corpus(config.data)
     vocab_dir = find_vocab_dir(config.data, own_run)
     identity = _identity(config.data, raw, vocab_dir)

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,17 @@ MORE = ["PIL", "onnxscript", "python_multipart", "starlette"]
 TEXT = "Ein Hund rennt."
 
 
+def find_no_version(name):
+    raise PackageNotFoundError(name)
+
+
 @pytest.fixture
 def without(monkeypatch):
     """Hides packages, as if they were not installed."""
 
-    def hide(*packages):
-        for name in packages:
-            monkeypatch.setitem(sys.modules, name, None)
+    def hide(package):
+        monkeypatch.setitem(sys.modules, package, None)
+        monkeypatch.setattr("importlib.metadata.version", find_no_version)
         words._spacy.cache_clear()
         words.spacy_language.cache_clear()
 
@@ -51,6 +56,8 @@ def without(monkeypatch):
         ("torchtext", ["train", "-c", "quickstart"]),
         ("sacrebleu", ["train", "-c", "quickstart"]),
         ("spacy", ["train", "-c", "quickstart"]),
+        ("spacy", ["prepare", "captions"]),
+        ("torchtext", ["prepare", "captions"]),
         ("spacy", ["translate", "--run", "words", TEXT]),
         ("spacy", ["evaluate", "toy", "--source", "toy.de", "--reference", "toy.en"]),
         ("sacrebleu", ["evaluate", "toy", "--source", "toy.de", "--reference", "toy.en"]),
