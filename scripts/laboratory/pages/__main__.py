@@ -9,6 +9,7 @@ from scripts.laboratory import languages
 from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import (
     bottleneck,
+    index,
     mechanisms,
     pictures,
     quality,
@@ -91,8 +92,11 @@ def main(arguments: Sequence[str]) -> int:
         case ["site"]:
             site.execute()
             return site.build()
+        case ["index", repository, tag]:
+            index.write(repository, tag)
+            return 0
     text = " ".join(arguments)
-    print(f"scripts/docs {text}: expected nothing, check, learn or site", file=sys.stderr)
+    print(f"scripts/docs {text}: expected nothing, check, learn, site or index", file=sys.stderr)
     return 2
 
 
