@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,17 @@ def test_the_package_states_its_version_in_one_place():
     package = ROOT / "seq2seq_attn"
     stating = [path for path in package.rglob("*.py") if literal in path.read_text("utf-8")]
     assert stating == [package / "__init__.py"]
+
+
+def test_the_oldest_versions_that_are_tried_are_those_that_the_package_allows():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    allowed = [*project["dependencies"], *extras["serve"], *extras["onnx"]]
+    for extra in ("train", "words", "plots", "tensorboard", "hub"):
+        allowed += extras[extra]
+    floors = dict(re.findall(r"^([\w-]+)[>=]=([\d.]+)$", "\n".join(allowed), re.MULTILINE))
+    text = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8")
+    oldest = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))
+    assert oldest.keys() == floors.keys() - {"torch"}
+    for name, version in oldest.items():
+        assert f"{version}.".startswith(f"{floors[name]}."), name
