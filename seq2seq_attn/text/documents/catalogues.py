@@ -37,9 +37,8 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         for index, form in enumerate(forms):
             is_singular = not entry[3] or (index == 0 and len(forms) == 2)
             source = entry[2 if is_singular else 3]
-            lines = re.findall(_STRING, source)
-            text = "".join(json.loads(line, strict=False) for line in lines)
-            yield Text(*form.span(1), text, entry.end())
+            lines = [json.loads(line, strict=False) for line in re.findall(_STRING, source)]
+            yield Text(*form.span(1), "".join(lines), entry.end())
 
 
 def encode(translation: str, original: str) -> str:

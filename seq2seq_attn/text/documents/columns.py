@@ -8,8 +8,7 @@ from seq2seq_attn.text.documents.base import Form, Text, scan
 
 _HEAD = re.compile(r"\A[\ufeff\r\n]*(?:sep=([,;\t|])[\r\n]+)?(?=([^\r\n]*))")
 """a byte-order mark, and a line that names the delimiter, before the header"""
-_DELIMITERS = ",;\t|"
-_SPECIAL = re.compile(rf'["\r\n{_DELIMITERS}]')
+_SPECIAL = re.compile(r'["\r\n,;\t|]')
 """characters for which a cell needs quotation marks"""
 
 
@@ -22,7 +21,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         ValueError: a row is damaged, or does not have as many cells as the header.
     """
     _, named, header, table = _HEAD.split(document, maxsplit=1)
-    mark = named or max(_DELIMITERS, key=header.count)
+    mark = named or max(",;\t|", key=header.count)
     cell = rf'(?:"(?:[^"]|"")*"|(?!")[^{mark}\r\n]*)'
     cells = re.findall(f"({cell})[{mark}]", f"{header}{mark}")
     names = [_decode(name).strip() for name in cells]
