@@ -107,10 +107,10 @@ class TrainState:
         if batches.ends_epoch:
             self.epoch += 1
             self.batches_done = 0
-        if result.kind == "non_finite":
+        if result.outcome == "non_finite":
             self.num_bad += 1
             self.num_bad_in_row += 1
-        elif result.kind == "applied":
+        elif result.outcome == "applied":
             self.update += 1
             self.num_tokens += result.num_tokens
             self.num_bad_in_row = 0

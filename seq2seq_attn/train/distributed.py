@@ -73,6 +73,7 @@ class Group:
             try:
                 yield
             except (UserError, OSError) as error:
+                # an OSError has no exit code
                 self.broadcast(getattr(error, "exit_code", UserError.exit_code))
                 raise
             self.broadcast(None)
@@ -147,7 +148,8 @@ def join_group() -> Iterator[Group]:
     if size == "1":
         yield ALONE
         return
-    launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
+    is_from_torchrun = "TORCHELASTIC_RUN_ID" in os.environ
+    launcher = os.getppid() if is_from_torchrun else None
     # nccl exchanges gradients on GPUs; gloo exchanges numbers and Python objects.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     try:
@@ -164,6 +166,7 @@ def join_group() -> Iterator[Group]:
     try:
         yield group
     except RuntimeError as error:
+        # gloo reports a process that has ended by a plain RuntimeError
         if not isinstance(error, torch.distributed.DistError) and "gloo" not in str(error):
             raise
         raise UserError(

@@ -114,6 +114,7 @@ def _begin(
     if resume and run.state_path.exists():
         return restore_run(run, config, prepared, updater), []
     notes = set_start_values(updater, config, prepared)
+    # A resumed run without a saved state starts over, so its files are replaced.
     write_run(run, config, prepared, updater, overwrite=overwrite or resume)
     return TrainState(), notes
 
@@ -188,11 +189,14 @@ class Trainer:
         pairs = self.prepared.pairs("train")
         batch = self.config.train.batch
         while True:
+            # `_update` records each update before it asks for the next batches, so the state says
+            # where the session begins and, after the last update of an epoch, which epoch follows.
             plan = plan_epoch(pairs, batch, seed=self.config.seed, epoch=self.state.epoch)
+            updates_done = self.state.batches_done // batch.accumulate
             yield from epoch_updates(
                 pairs,
                 plan,
-                self.state.batches_done // batch.accumulate,
+                updates_done,
                 group=self.updater.group,
                 prepare=self.updater.prepare,
                 with_extended=self.updater.model.output.copies_source,
@@ -209,9 +213,9 @@ class Trainer:
         state.record_update(result, batches)
         state.elapsed_s = time.monotonic() - self.began_at
         state.window.seconds += time.monotonic() - began_at
-        if result.kind == "applied":
+        if result.outcome == "applied":
             self.log.applied(state, epoch, settings)
-        elif result.kind == "non_finite":
+        elif result.outcome == "non_finite":
             self._skip(batches, result, epoch)
         self._give_back_memory()
 

@@ -85,7 +85,7 @@ def batch_loss(
     loss = model.output.loss(outputs, label_smoothing=label_smoothing)
     reverse_sums = []
     if reverse is not None:
-        outputs, reverse_sum = reverse.read(outputs, batch, label_smoothing=label_smoothing)
+        outputs, reverse_sum = reverse.run_swapped(outputs, batch, label_smoothing=label_smoothing)
         reverse_sums.append(reverse_sum)
     terms = [objective.term(outputs) for objective in objectives]
     for objective, term in zip(objectives, terms, strict=True):

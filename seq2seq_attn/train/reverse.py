@@ -7,9 +7,9 @@ the update that is best for the first model. The saved state of the first run in
 model.
 """
 
-import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.tables import form_by_suffix
 from seq2seq_attn.text.tokenizers.base import Side
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -38,7 +39,7 @@ class ReverseModel:
     def __init__(self, model: Seq2Seq) -> None:
         self.model = model
 
-    def read(
+    def run_swapped(
         self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float
     ) -> tuple[DecoderOutputs, Tensor]:
         """Run the reverse model on a batch with swapped sides. Return the outputs of the first
@@ -116,7 +117,7 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
         "word vectors (model.embedding.source_vectors)": bool(config.model.embedding.files()),
         "data.tokenizer.target": data.tokenizer.target is not None,
         "data.tokenizer.sentences=true": data.tokenizer.sentences,
-        "a .tsv file; give a file for each language": _has_table(config),
+        "a table; give a file for each language": _has_table(config),
     }
     for setting, is_set in refused.items():
         if is_set:
@@ -127,10 +128,10 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
 
 
 def _has_table(config: Config) -> bool:
-    """Return whether a split is a .tsv file, whose columns have a fixed order."""
+    """Return whether a split is a table, whose columns have a fixed order."""
     data = config.data
     for text in (data.train, data.valid, *data.test.values(), *data.extra):
-        if isinstance(text, str) and re.search(r"\.tsv(\.gz)?$", text):
+        if isinstance(text, str) and form_by_suffix(Path(text)) is not None:
             return True
     return False
 

@@ -32,19 +32,17 @@ from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.reverse import ReverseModel, build_reverse
 
-UpdateKind = Literal["applied", "overflow", "non_finite"]
+Outcome = Literal["applied", "overflow", "non_finite"]
 
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """The outcome of an update.
+    """What an update did, with sums over the ranks."""
 
-    `kind` is `applied` if the weights changed. It is `overflow` if fp16 gradients overflowed, as
-    happens while the scaler searches for its scale. It is `non_finite` if the loss or a gradient is
-    not finite. An update of the last two kinds is skipped.
-    """
-
-    kind: UpdateKind
+    outcome: Outcome
+    """`applied` if the weights changed. The update was skipped in the other two cases: `overflow`
+    if fp16 gradients overflowed, as happens while the scaler searches for its scale; `non_finite`
+    if the loss or a gradient is not finite."""
     num_tokens: int
     loss_sum: float
     """loss of the first model with label smoothing, without objectives, summed over target
@@ -143,11 +141,12 @@ class Updater:
             self.optimizer.zero_grad(set_to_none=self.graphed is None)
             counts = self.group.sum(self._counts(batches.batches))
             sums = self._backward(batches, teacher_forcing_ratio, list(weights.values()), counts)
-            kind, gradient_norm, (loss_sum, nll_sum, *term_sums) = self._apply(update, sums)
+            outcome, gradient_norm, totals = self._apply(update, sums)
+        loss_sum, nll_sum, *term_sums = totals
         terms = {}
         for name, term_sum, count in zip(weights, term_sums, counts, strict=True):
             terms[name] = (term_sum, count)
-        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
+        return UpdateResult(outcome, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
 
     def _backward(
         self,
@@ -201,10 +200,9 @@ class Updater:
             [tensor.detach().double() for tensor in (loss.loss_sum, loss.nll_sum, *loss.terms)]
         )
 
-    def _apply(self, update: int, sums: Tensor) -> tuple[UpdateKind, float, list[float]]:
+    def _apply(self, update: int, sums: Tensor) -> tuple[Outcome, float, list[float]]:
         """Sum the gradients over ranks, clip them, and update the weights if all values are finite.
-        Return the kind of the update, the gradient norm of the first model, and the sums over
-        ranks."""
+        Return the outcome, the gradient norm of the first model, and the sums over ranks."""
         self.group.sum_gradients(_trainable(self.trained))
         if self.scaler:
             self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
@@ -218,21 +216,27 @@ class Updater:
         values = torch.cat([sums, torch.stack(norms).double()]).tolist()
         sum_values = self.group.sum(values[: len(sums)])
         norm_values = values[len(sums) :]
-        kind: UpdateKind = "applied"
+        outcome: Outcome = "applied"
         if not all(math.isfinite(value) for value in [*sum_values, *norm_values]):
-            kind = "non_finite"
+            outcome = "non_finite"
+            # If the loss is finite, the scale made the gradients overflow, and the scaler lowers it.
+            # At a scale of 1 or less, the gradients themselves are not finite.
             if self.scaler and math.isfinite(sum_values[0]) and self.scaler.get_scale() > 1.0:
-                kind = "overflow"
-        if kind == "applied":
-            if self.scaler:
-                self.scaler.step(self.optimizer)
-            else:
-                self.optimizer.step()
-            if self.average:
-                self.average.update(update)
+                outcome = "overflow"
+        if outcome == "applied":
+            self._step(update)
         if self.scaler:
             self.scaler.update()
-        return kind, norm_values[0], sum_values
+        return outcome, norm_values[0], sum_values
+
+    def _step(self, update: int) -> None:
+        """Update the weights and their average."""
+        if self.scaler:
+            self.scaler.step(self.optimizer)
+        else:
+            self.optimizer.step()
+        if self.average:
+            self.average.update(update)
 
     @torch.no_grad()
     def has_finite_weights(self) -> bool:

@@ -179,7 +179,7 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, is_half):
     values = []
     for _ in range(20):
         with half_precision(is_half):
-            outputs, _ = reverse.read(model(batch), batch, label_smoothing=0.0)
+            outputs, _ = reverse.run_swapped(model(batch), batch, label_smoothing=0.0)
             term = objective.term(outputs)
         assert term.dtype == torch.float32
         optimizer.zero_grad()

@@ -155,9 +155,9 @@ def test_a_loss_that_is_not_finite_changes_nothing(monkeypatch, factor, precisio
     before = copy.deepcopy(training_tensors(learner))
     factors += [1.0, factor]
     result = make(learner, [0, 1], [2, 3], update=1)
-    assert (result.kind, math.isfinite(result.loss_sum)) == ("non_finite", False)
+    assert (result.outcome, math.isfinite(result.loss_sum)) == ("non_finite", False)
     assert_equal(training_tensors(learner), before)
-    assert make(learner, update=1).kind == "applied"
+    assert make(learner, update=1).outcome == "applied"
     assert learner.has_finite_weights()
 
 
@@ -167,7 +167,7 @@ def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch):
     learner = updater()
     before = weights(learner)
     result = make(learner)
-    assert (result.kind, math.isfinite(result.gradient_norm)) == ("non_finite", True)
+    assert (result.outcome, math.isfinite(result.gradient_norm)) == ("non_finite", True)
     assert_equal(weights(learner), before)
 
 
@@ -175,7 +175,7 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypat
     learner = updater(precision="fp16")
     learner.scaler.load_state_dict({**learner.scaler.state_dict(), "scale": 1e30})
     before = weights(learner)
-    assert make(learner).kind == "overflow"
+    assert make(learner).outcome == "overflow"
     assert learner.scaler.get_scale() == pytest.approx(5e29)
     assert_equal(weights(learner), before)
 
@@ -190,7 +190,7 @@ def test_a_bad_gradient_is_the_batchs_fault_once_the_scale_is_1(monkeypatch, sca
     monkeypatch.setattr(update_module, "batch_loss", changed_loss(with_nan_gradient))
     learner.scaler.load_state_dict({**learner.scaler.state_dict(), "scale": scale})
     result = make(learner)
-    assert (result.kind, math.isfinite(result.loss_sum)) == (kind, True)
+    assert (result.outcome, math.isfinite(result.loss_sum)) == (kind, True)
 
 
 def test_the_average_starts_fast():
@@ -226,7 +226,7 @@ def test_a_rank_without_rows_makes_the_others_first_update():
     before = weights(learner)
     whole = UpdateBatches([], [[0]], num_tokens=3)
     result = learner.apply_update(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
-    assert result.kind == "applied"
+    assert result.outcome == "applied"
     count = sum(tensor.numel() for tensor in before.values())
     assert result.gradient_norm == pytest.approx(0.001 * math.sqrt(count), rel=1e-4)
     assert all(not torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
@@ -238,7 +238,7 @@ def test_half_precision_follows_fp32(precision):
     rounded = updater(precision=precision)
     for update in range(10):
         a, b = (make(learner, update=update, learning_rate=0.01) for learner in (exact, rounded))
-        assert b.kind == "applied"
+        assert b.outcome == "applied"
         assert b.loss_sum == pytest.approx(a.loss_sum, rel=0.03)
         # clipping sees unscaled gradients: the norm is that of fp32, not 65536 times it
         assert b.gradient_norm == pytest.approx(a.gradient_norm, rel=0.1)
