@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.api.streams import STREAM, open_output
+from seq2seq_attn.api.streams import STREAM, open_output, shown_name
 from seq2seq_attn.api.writers import Writer
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.documents.document import parse_document, replace_texts
+from seq2seq_attn.text.documents.document import check_field, parse_document, replace_texts
 from seq2seq_attn.text.documents.forms import FORMS
 from seq2seq_attn.text.documents.kinds import Kind, kind_by_content, kind_by_suffix
 from seq2seq_attn.text.lines import explain_unreadable, open_bytes, plain_name
@@ -84,12 +84,12 @@ def translate_file(
     try:
         new, messages = translate_document(translator, content, form, **options)
     except UserError as error:
-        raise type(error)(f"{_shown(name)}: {error}") from None
+        raise type(error)(f"{shown_name(name)}: {error}") from None
     with open_output(output) as out:
         out.write(new)
     if messages:
         warning = "%s: untranslated texts, whose placeholders or markup would be lost: %d; %s"
-        log.warning(warning, _shown(name), len(messages), "; ".join(messages[:_MAX_SHOWN]))
+        log.warning(warning, shown_name(name), len(messages), "; ".join(messages[:_MAX_SHOWN]))
 
 
 def _read_document(name: str) -> bytes:
@@ -101,27 +101,34 @@ def _read_document(name: str) -> bytes:
 
 
 def choose_form(
-    names: Sequence[str], document: str, num_sources: int, others: Mapping[str, object]
+    names: Sequence[str],
+    document: str,
+    field: str,
+    num_sources: int,
+    not_for_documents: Mapping[str, object],
 ) -> str:
     """Return the form of the inputs.
 
     Args:
         names: names of the input files; empty for texts on the command line.
         document: the form that the user names, or `auto`.
+        field: the field of the document that is translated, or an empty text.
         num_sources: number of sources of the run; several sources may be the columns of a table.
-        others: options that do not apply to documents; the value of an unused option is false.
+        not_for_documents: options that do not apply to documents. The value of an option that is
+            not used is false.
 
     Raises:
         UsageError: a form does not go with other options.
         UserError: the suffix of a file is that of a document that cannot be read.
     """
     form = _form_by_suffix(names, num_sources) if document == _AUTO else document
-    used = [option for option, value in others.items() if value]
+    used = [option for option, value in not_for_documents.items() if value]
     if form != LINES and (used or len(names) != 1):
         raise UsageError(
-            f"a document ({form}): give one -i FILE, without {', '.join(others)}; --document lines "
-            "translates its lines as they are"
+            f"a document ({form}): give one -i FILE, without {', '.join(not_for_documents)}; "
+            "--document lines translates its lines as they are"
         )
+    check_field(form, field)
     return form
 
 
@@ -151,11 +158,7 @@ def check_content(name: str, head: str) -> None:
 def _not_lines(name: str, kind: Kind) -> UserError:
     """Return the error for a document in place of lines of text."""
     return UserError(
-        f"{_shown(name)}: {kind.name}, not a sentence per line; name its form with --document "
+        f"{shown_name(name)}: {kind.name}, not a sentence per line; name its form with --document "
         f"({', '.join(FORMS)}), write its text into a file of lines, or translate its lines as "
         "they are with --document lines"
     )
-
-
-def _shown(name: str) -> str:
-    return "standard input" if name == STREAM else name

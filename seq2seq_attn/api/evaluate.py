@@ -86,21 +86,18 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    if plots is not None:
-        require("plots", "matplotlib")
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     systems: list[System] = []
     if runs or not hypotheses:
         systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
-    others = find_hypotheses(_list(hypotheses), [system.name for system in systems])
-    inputs = _Inputs(_list(split), _paths(source or ()), _paths(reference), concatenate, others)
+    files = find_hypotheses(_list(hypotheses), [system.name for system in systems])
+    inputs = _Inputs(_list(split), _paths(source or ()), _paths(reference), concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems)
-    if length_in == "tokens":
-        words_name(languages.target)  # raises UserError if spaCy is missing, before translating
-    translations = _translate(systems, others, sets, outputs, reuse_hypotheses=reuse_hypotheses)
-    scored: list[AnySystem] = [*systems, *others]
+    _check_packages(languages, length_in, plots)
+    translations = _translate(systems, files, sets, outputs, reuse_hypotheses=reuse_hypotheses)
+    scored: list[AnySystem] = [*systems, *files]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
     _write(result, outputs, plots, sets, scored, translations)
     return result
@@ -164,22 +161,31 @@ def _paths(names: Names) -> list[Path]:
     return list(map(Path, _list(names)))
 
 
+def _check_packages(languages: Languages, length_in: LengthIn, plots: PlotFormat | None) -> None:
+    """Raise UserError before anything is translated if scores or plots need a package that is not
+    installed."""
+    if plots is not None:
+        require("plots", "matplotlib")
+    if length_in == "tokens":
+        words_name(languages.target)
+
+
 def _translate(
     systems: Sequence[System],
-    others: Sequence[HypothesisFile],
+    files: Sequence[HypothesisFile],
     sets: Sequence[EvaluationSet],
     outputs: Outputs,
     *,
     reuse_hypotheses: bool,
 ) -> list[list[SetTranslations]]:
-    """Return the translations of each set by each system, and then those of the other files."""
+    """Translate each set with each system. Return these translations, then those of the files."""
     hyps_dirs = outputs.find_hyps_dirs(systems)
     keep_maps = outputs.files.get("report", Path()).suffix == ".html"
     translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
     translations = []
     for system, hyps_dir in zip(systems, hyps_dirs, strict=True):
         translations.append([translate(system, test_set, hyps_dir=hyps_dir) for test_set in sets])
-    for file in others:
+    for file in files:
         translations.append([file.read(test_set) for test_set in sets])
     return translations
 
@@ -330,6 +336,7 @@ def _adapt(settings: Settings, system: System) -> Settings:
 
 def _find_arms(systems: Sequence[AnySystem]) -> list[Arm]:
     """Group runs that differ only in their seed into arms. Any other system is an arm by itself."""
+    # Runs come before ensembles and files, so the index of a run is that of its system.
     runs = [system for system in systems if isinstance(system, System) and not system.is_ensemble]
     texts = [system.runs[0].text_hashes["train"] for system in runs]
     arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)

@@ -40,6 +40,11 @@ Check = Callable[[str, str], None] | None
 the input is not lines of text."""
 
 
+def shown_name(name: str) -> str:
+    """Return the name of an input for messages."""
+    return "standard input" if name == STREAM else name
+
+
 def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[list[str]]:
     """Yield the lines of a byte stream in chunks.
 
@@ -51,6 +56,7 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
     first lines, about 64 KiB, before these lines are passed on. Raises UserError if the stream
     cannot be read, and the errors of `check`.
     """
+    name = shown_name(name)
     num_lines = 0
     num_invalid = 0
     head = ""
@@ -69,10 +75,9 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
             check(name, head)
         yield texts
     if num_invalid:
-        shown = "standard input" if name == STREAM else name
         advice = advice_on_encoding(sample)
         message = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-        log.warning(message, shown, num_invalid, num_lines, advice)
+        log.warning(message, name, num_invalid, num_lines, advice)
 
 
 def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
@@ -140,7 +145,7 @@ def _join_lines(inputs: Sequence[tuple[BinaryIO, str]], check: Check) -> Iterato
         if None in texts:
             _, ended = inputs[texts.index(None)]
             raise UserError(
-                f"{ended}: {number} lines, fewer than another input; give a line per sentence"
+                f"{shown_name(ended)}: {number} lines, fewer than another input; give a line per sentence"
             )
         yield "\t".join(text.replace("\t", " ") for text in texts)
 

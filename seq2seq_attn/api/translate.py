@@ -31,8 +31,10 @@ from seq2seq_attn.api.streams import (
     line_chunks,
     open_input,
     open_output,
+    shown_name,
 )
 from seq2seq_attn.api.writers import (
+    LineForm,
     Writer,
     attention_outputs,
     line_form,
@@ -50,7 +52,6 @@ from seq2seq_attn.runtime.memory import (
     suggest_smaller_batch,
 )
 from seq2seq_attn.search.base import find_search
-from seq2seq_attn.text.documents.document import check_field
 from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.text.lines import count_lines, warn_about_tabs
 from seq2seq_attn.text.marks import SPACE
@@ -102,30 +103,23 @@ def translate_lines(
     translator = _load(run, device, precision)
     _check_sources(texts, names, translator)
     num_sources = translator.source_tokenizer.num_columns
-    others: dict[str, object] = {"--format json": format == "json", **files}
-    others["--n-best"] = int(search.get("n_best", 1)) > 1
-    document_form = choose_form(names, document, num_sources, others)
-    check_field(document_form, field)
-    options = find_search(translator.search, search)[1]
-    warnings = Warnings(", ".join(names), translator, options)
-    options_of_text = {"glossary": entries, "split_sentences": split_sentences, **search}
-    with suggest_smaller_batch(options.batch_size):
+    _, options = find_search(translator.search, search)
+    not_for_documents = {"--format json": format == "json", **files}
+    not_for_documents["--n-best"] = int(search.get("n_best", 1)) > 1
+    document_form = choose_form(names, document, field, num_sources, not_for_documents)
+    warnings = Warnings(", ".join(map(shown_name, names)), translator, options)
+    search |= {"glossary": entries, "split_sentences": split_sentences}
+    with suggest_smaller_batch(options.batch_size), ExitStack() as stack:
         if document_form != LINES:
-            options_of_text |= {"record": warnings.record, "field": field}
-            translate_file(translator, names[0], output, document_form, **options_of_text)
-            warnings.log_totals()
-            return
-        with ExitStack() as stack:
-            joined = _join_sources(texts, translator)
-            chunks = _open_chunks(stack, names, document) if names else [joined]
-            writers = open_attention_writers(stack, translator, files)
-            # The output is opened last and so closed first: drawing a picture may fail afterwards.
-            out = stack.enter_context(open_output(output))
+            search |= {"record": warnings.record, "field": field}
+            translate_file(translator, names[0], output, document_form, **search)
+        else:
+            chunks = _open_chunks(stack, texts, names, document, num_sources)
             form = line_form(format, options.n_best, with_weights=bool(attention))
-            writers = [line_writer(out, form), *writers, warnings.record]
+            writers = _open_writers(stack, translator, files, output, form)
             bar = stack.enter_context(_progress_bar(names, output))
-            options_of_text["keep_attention"] = format == "json" or bool(files)
-            _translate_chunks(translator, chunks, writers, bar, options_of_text)
+            search["keep_attention"] = format == "json" or bool(files)
+            _translate_chunks(translator, chunks, [*writers, warnings.record], bar, search)
     warnings.log_totals()
 
 
@@ -137,10 +131,29 @@ def _load(run: Sequence[str | Path], device: str, precision: str) -> Translator:
         return load(run or None, device, precision=precision)
 
 
-def _open_chunks(stack: ExitStack, names: Sequence[str], document: str) -> Iterable[list[str]]:
-    """Open the input files, and return their lines in chunks."""
+def _open_chunks(
+    stack: ExitStack, texts: Sequence[str], names: Sequence[str], document: str, num_sources: int
+) -> Iterable[list[str]]:
+    """Open the input files, and return their lines in chunks. Without input files, return the lines
+    of the texts."""
+    if not names:
+        return [_join_sources(texts, num_sources)]
     inputs = [(stack.enter_context(open_input(name)), name) for name in names]
     return line_chunks(inputs, None if document == LINES else check_content)
+
+
+def _open_writers(
+    stack: ExitStack,
+    translator: Translator,
+    files: Mapping[str, Path],
+    output: str,
+    form: LineForm,
+) -> list[Writer]:
+    """Open the output of translations and the files of attention, and return their writers."""
+    writers = open_attention_writers(stack, translator, files)
+    # The output is opened last and so closed first: drawing a picture may fail afterwards.
+    out = stack.enter_context(open_output(output))
+    return [line_writer(out, form), *writers]
 
 
 def _translate_chunks(
@@ -208,12 +221,11 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
     return [] if texts else inputs or [STREAM]
 
 
-def _join_sources(texts: Sequence[str], translator: Translator) -> list[str]:
+def _join_sources(texts: Sequence[str], number: int) -> list[str]:
     """Return one line per sentence, with the sources of a sentence separated by tabs.
 
-    If no text contains a tab, each sentence takes as many consecutive texts as the run has sources.
+    If no text contains a tab, each sentence takes `number` consecutive texts.
     """
-    number = translator.source_tokenizer.num_columns
     if number == 1 or any("\t" in text for text in texts):
         return list(texts)
     starts = range(0, len(texts), number)
@@ -288,7 +300,6 @@ class Warnings:
             translator: the translator, with its tokenizers and vocabularies.
             search: options of the search.
         """
-        name = "standard input" if name == STREAM else name
         self._where = f"{name}: " if name else ""
         self._tokenizer = translator.source_tokenizer
         self._search = search

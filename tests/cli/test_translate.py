@@ -188,10 +188,12 @@ class LongLines:
         return next(self.parts, b"")
 
 
-def test_a_line_of_many_megabytes_is_an_empty_line(caplog):
-    lines = [line for chunk in read_chunks(LongLines(), "mine.txt") for line in chunk]
+@pytest.mark.parametrize(("name", "shown"), [("mine.txt", "mine.txt"), ("-", "standard input")])
+def test_a_line_of_many_megabytes_is_an_empty_line(caplog, name, shown):
+    lines = [line for chunk in read_chunks(LongLines(), name) for line in chunk]
     assert lines == ["one", "", "three", ""]
-    assert [message[:16] for message in caplog.messages] == ["mine.txt, line 2", "mine.txt, line 4"]
+    starts = [message.partition(":")[0] for message in caplog.messages]
+    assert starts == [f"{shown}, line 2", f"{shown}, line 4"]
 
 
 def test_an_answer_comes_before_the_next_line_is_asked_for(run):
