@@ -95,6 +95,7 @@ def _write_training_text(
     """Write the training pairs, except the noise that `data.filter` names. If `is_set_aside`, write
     some of the pairs to `valid` instead of `train`."""
     dropped: set[int] = set()
+    # Only a text of the user's may have noise, and names of files of vectors are no sentences.
     if data.corpus == "files" and text.layout.vector_column is None:
         for kind, numbers in find_noise(text.pairs, data.filter).items():
             dropped |= numbers

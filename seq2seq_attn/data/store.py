@@ -9,7 +9,7 @@ Shapes: S source positions without EOS, F dimension of a vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -290,9 +290,12 @@ class PreparedCorpus:
         path = partial(split_path, self.directory, "train")
         sizes = [np.diff(SequenceStore(path(side, "tokens")).offsets) for side in sides]
         tokenizer: Source = self.source_tokenizer if sides == SIDES else self.target_tokenizer
-        is_plain = isinstance(tokenizer, Tokenizer) and not self.target_tokenizer.has_positions
-        step = 1 + len(sizes[0]) // NUM_LINES
-        lines = islice(iter_exact(path(sides[0], "txt")), 0, None if is_plain else 0, step)
+        lines: Iterable[str] = ()
+        # Only lines of one text that is translated may be split into sentences, so no other lines
+        # are searched for sentences.
+        if isinstance(tokenizer, Tokenizer) and not self.target_tokenizer.has_positions:
+            step = 1 + len(sizes[0]) // NUM_LINES
+            lines = islice(iter_exact(path(sides[0], "txt")), 0, None, step)
         return find_line_facts(lines, *sizes)
 
     @cached_property

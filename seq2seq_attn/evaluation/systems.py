@@ -72,7 +72,8 @@ class System:
     @property
     def search(self) -> SearchConfig:
         """Return the options of the first run's search, with `options` in place of its own."""
-        return find_search(self.config.search, self.options)[1]
+        _, options = find_search(self.config.search, self.options)
+        return options
 
     @property
     def resolved_precision(self) -> Precision:
@@ -89,7 +90,8 @@ class System:
 
         It names changed options and a precision other than fp32: `.beam1.penalty0.5.bf16`.
         """
-        default = decisive_options(find_search(self.config.search, {})[1])
+        _, configured = find_search(self.config.search)
+        default = decisive_options(configured)
         variation = ""
         for key, value in decisive_options(self.search).items():
             if default.get(key) != value:

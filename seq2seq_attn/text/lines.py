@@ -58,12 +58,14 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
                     f"{path}: an archive, office document, PDF or array, not text; name a file of "
                     "lines"
                 )
-            for module in [module for magic, module in _MODULES.items() if first.startswith(magic)]:
-                file = stack.enter_context(importlib.import_module(module).open(stream))
-                stream = io.BufferedReader(file, _BLOCK_SIZE)
+            for magic, module in _MODULES.items():
+                if first.startswith(magic):
+                    file = stack.enter_context(importlib.import_module(module).open(stream))
+                    stream = io.BufferedReader(file, _BLOCK_SIZE)
             head = stream.peek(2)
         encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
-        yield stream, encoding, "\r" if b"\r" in head and b"\n" not in head else "\n"
+        has_old_line_ends = b"\r" in head and b"\n" not in head
+        yield stream, encoding, "\r" if has_old_line_ends else "\n"
 
 
 @contextmanager

@@ -53,8 +53,9 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
     case only (`Hund` for `hund`).
 
     Raises:
-        UserError: the file is missing or not text, or a line is not a token with `size` finite
-            numbers.
+        UserError: the file is missing or not text, a line does not have a token and `size` fields,
+            or the fields of a requested token are not finite numbers. The fields of other tokens
+            are not read as numbers, to save time.
     """
     indices_by_case: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):

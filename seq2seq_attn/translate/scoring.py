@@ -66,7 +66,8 @@ def force_decode(
         )
     if not isinstance(translator.model, Seq2Seq):
         raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
-    batch_size = find_search(translator.search, {"batch_size": batch_size})[1].batch_size
+    _, options = find_search(translator.search, {"batch_size": batch_size})
+    batch_size = options.batch_size
     next_targets = iter(targets)
     decoded = (
         _decode_chunk(translator, chunk, list(islice(next_targets, len(chunk))), batch_size)

@@ -101,13 +101,7 @@ def read_vectors(file: str) -> FloatArray:
     if key is None and path.endswith(".npz"):
         raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
     try:
-        status = os.stat(path)
-        archive = None if key is None else _archive(path, status.st_mtime_ns, status.st_size)
-        size = archive.getinfo(f"{key}.npy").file_size if archive else status.st_size
-        if size > MAX_BYTES:
-            raise ValueError(f"{size:,} bytes; expected at most {MAX_BYTES:,}")
-        stream: IO[bytes] = archive.open(f"{key}.npy") if archive else open_regular(Path(path))
-        with stream:
+        with _open_array(path, key) as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(
@@ -130,6 +124,24 @@ def read_vectors(file: str) -> FloatArray:
             "float32"
         )
     return vectors
+
+
+def _open_array(path: str, key: str | None) -> IO[bytes]:
+    """Open a file of one array, or the array `key` of an archive. Raises ValueError if the array is
+    too large, KeyError if the archive has no such array, and the errors of reading a file."""
+    status = os.stat(path)
+    if key is None:
+        _check_size(status.st_size)
+        return open_regular(Path(path))
+    archive = _archive(path, status.st_mtime_ns, status.st_size)
+    member = archive.getinfo(f"{key}.npy")
+    _check_size(member.file_size)
+    return archive.open(member)
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise ValueError(f"{size:,} bytes; expected at most {MAX_BYTES:,}")
 
 
 @lru_cache(maxsize=4)
