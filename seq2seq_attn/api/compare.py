@@ -121,11 +121,11 @@ def train_and_compare(
         imports: modules of variants. Each training process imports them.
 
     Raises:
-        UsageError: a configuration cannot be trained, or a run in the folder was trained with other
-            settings.
-        UserError: another comparison uses the folder, data cannot be prepared, a run in the folder
-            was trained on another text, or some runs failed. If runs failed, the report covers the
-            finished runs.
+        UsageError: a configuration cannot be trained, or a run in the folder was trained with
+            different settings.
+        UserError: a second comparison uses the folder, data cannot be prepared, a run in the folder
+            was trained on different text, or some runs failed. If runs failed, the report covers
+            the finished runs.
     """
     folder = planned[0].run.path.parent
     config = planned[0].config
@@ -190,8 +190,8 @@ def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
     checked here, because they check the corpus when they are resumed.
 
     Raises:
-        UsageError: see `prepare_corpus`.
-        UserError: see `prepare_corpus`; or a finished run was trained on another corpus.
+        UsageError: a configuration does not name a valid corpus.
+        UserError: a corpus cannot be prepared, or a finished run was trained on a different corpus.
     """
     contents: dict[str, str] = {}
     for run, config in planned:
@@ -216,9 +216,12 @@ def plan_runs(
     """Return the runs of every arm with every seed.
 
     Runs are in the order of seeds, so that an interrupted comparison has all arms of the first
-    seeds. Arms that train alike are a null comparison, which shows how far seeds alone differ: each
-    has other seeds. Raises the UsageError of `load_config`, and UsageError if two arms have the
-    same name, or if arms that train alike have one seed.
+    seeds. Two arms with equal settings are a null comparison, which shows how far seeds alone
+    differ. The seeds of the second arm follow the seeds of the first arm.
+
+    Raises:
+        UsageError: a configuration is not valid, two arms have the same name, or arms with equal
+            settings have a single seed.
     """
     base = layers.load().name
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")

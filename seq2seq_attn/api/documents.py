@@ -52,11 +52,11 @@ def translate_document(
         field: the field of JSON, or the column of a table, that is translated.
         record: a function that is called with the line number (from 0), the text and the
             translations of each text.
-        options: options of the search, as in `Translator.translate`.
+        options: options of `Translator.translate`.
 
     Raises:
-        UsageError: the form is unknown, the field is not in the document, or the run does not read
-            one text.
+        UsageError: the form is unknown, the field is not in the document, or the run has several
+            sources or a source of vectors.
         UserError: the document is damaged, in other languages, or not text in UTF-8 or UTF-16.
     """
     parsed = parse_document(document, form, field, translator.languages)

@@ -86,6 +86,7 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
+    _check_plots(plots)
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     systems: list[System] = []
     if runs or not hypotheses:
@@ -95,7 +96,7 @@ def evaluate(
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems)
-    _check_packages(languages, length_in, plots)
+    _check_words(languages, length_in)
     translations = _translate(systems, files, sets, outputs, reuse_hypotheses=reuse_hypotheses)
     scored: list[AnySystem] = [*systems, *files]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
@@ -118,7 +119,7 @@ class _Inputs(NamedTuple):
         return [*self.sources, *self.references, *(file.path for file in self.hypotheses)]
 
     def words(self) -> list[str]:
-        """Return the words that tell these sets from the default in names of files."""
+        """Return the words by which file names say what is evaluated; no words for the default."""
         words = list(dict.fromkeys(self.splits))
         if self.sources:
             words = ["files", set_name(self.sources[0])]
@@ -126,9 +127,11 @@ class _Inputs(NamedTuple):
         return [*words, "hypotheses"] if self.hypotheses else words
 
     def find_languages(self, systems: Sequence[System]) -> Languages:
-        """Return the languages of the first run, or else those that the names of files tell.
+        """Return the languages of the first run. Without a run, the suffixes of the files name the
+        languages.
 
-        Raises UsageError if there is neither a run nor a file.
+        Raises:
+            UsageError: there is no run and no file.
         """
         if systems:
             data = systems[0].config.data
@@ -139,8 +142,8 @@ class _Inputs(NamedTuple):
         return languages_by_suffix([*self.sources, *self.references[:1]])
 
     def find_sets(self, systems: Sequence[System]) -> tuple[Languages, list[EvaluationSet]]:
-        """Return the languages, as `find_languages`, and the sets, as `find_sets` of
-        `evaluation/test_sets.py`."""
+        """Find the languages and the test sets. Raises the errors of `find_languages`, and of
+        `find_sets` in `evaluation/test_sets.py`."""
         languages = self.find_languages(systems)
         sets = find_sets(
             [system.runs[0] for system in systems if not system.is_ensemble],
@@ -161,11 +164,15 @@ def _paths(names: Names) -> list[Path]:
     return list(map(Path, _list(names)))
 
 
-def _check_packages(languages: Languages, length_in: LengthIn, plots: PlotFormat | None) -> None:
-    """Raise UserError before anything is translated if scores or plots need a package that is not
-    installed."""
+def _check_plots(plots: PlotFormat | None) -> None:
+    """Raise UserError if plots are asked for and matplotlib is not installed."""
     if plots is not None:
         require("plots", "matplotlib")
+
+
+def _check_words(languages: Languages, length_in: LengthIn) -> None:
+    """Raise UserError, before anything is translated, if lengths need spaCy and it is not
+    installed."""
     if length_in == "tokens":
         words_name(languages.target)
 
@@ -178,7 +185,11 @@ def _translate(
     *,
     reuse_hypotheses: bool,
 ) -> list[list[SetTranslations]]:
-    """Translate each set with each system. Return these translations, then those of the files."""
+    """Translate each set with each system, and read the translations of each set from each file.
+
+    Returns:
+        For each system, and then for each file, the translations of each set.
+    """
     hyps_dirs = outputs.find_hyps_dirs(systems)
     keep_maps = outputs.files.get("report", Path()).suffix == ".html"
     translate = partial(translate_set, reuse_hypotheses=reuse_hypotheses, keep_maps=keep_maps)
@@ -198,7 +209,7 @@ def _write(
     systems: Sequence[AnySystem],
     translations: Sequence[list[SetTranslations]],
 ) -> None:
-    """Write the files of the report. Plots go beside files in a run even if nobody asks."""
+    """Write the files of the report. Plots are written beside files in a run by default."""
     histories: list[tuple[dict[str, Any], list[Validation]]] = []
     for system in systems:
         histories.append(system.history() if isinstance(system, System) else ({}, []))
@@ -319,10 +330,10 @@ def _score(
 
 
 def _adapt(settings: Settings, system: System) -> Settings:
-    """Return the settings with those that follow from a run.
+    """Complete the settings of the scores by facts of a run.
 
-    If the source is a file of vectors, lengths are counted in the references. The default metrics
-    are preceded by the validation metric if it is scored by length.
+    If the source is a file of vectors, lengths are counted in the references. If the user names no
+    metric, the metric of the run's validation comes before the default metrics.
     """
     if system.config.data.layout.vector_column is not None and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
@@ -352,10 +363,10 @@ def _analyze(
     translations: Sequence[SetTranslations],
     languages: Languages,
 ) -> list[AttentionStatistics]:
-    """Return statistics of the attention of a system, one per test set.
+    """Analyze the attention of a system on each test set.
 
-    Forced decoding takes a single run. The statistics of any other system are therefore computed
-    from the texts of its translations, without its attention.
+    Attention is computed by forced decoding, which needs a single run. For an ensemble or a file of
+    translations, only the words of the translations are counted.
     """
     translator = None
     batch_size = 1

@@ -48,8 +48,17 @@ def find_outputs(
     words: Sequence[str],
     systems: Sequence[System],
 ) -> Outputs:
-    """Check the files that are named, or choose files in the first run, whose names have `words`.
-    Raises as `check_report_files`."""
+    """Check the files that the user names, or else choose files in the first run.
+
+    Args:
+        named: The files that the user names, by kind; None for a kind that is not written.
+        inputs: The files that are read.
+        words: The words in the names of chosen files that say what is evaluated.
+        systems: The systems that are evaluated.
+
+    Raises:
+        UsageError, UserError: a named file cannot be written (`check_report_files`).
+    """
     files = {kind: Path(path) for kind, path in named.items() if path is not None}
     if files:
         check_report_files(files, inputs)
@@ -59,12 +68,12 @@ def find_outputs(
 
 
 def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:
-    """Return the default output files, by option; no files if the first run is not writable.
+    """Return the default output files by kind. There are no files if the first run is not writable.
 
-    The files are `report.json` and `report.md` in the directory of the first run. The name of any
-    other evaluation says how it differs, so that it does not replace these files. Examples are
-    `report.comparison.md` for several runs, `report.valid.md` for the validation set, and
-    `report.files.news.de.md` for a file `news.de`.
+    An evaluation of one run on its test sets writes `report.json` and `report.md` in the run's
+    directory. Every further evaluation has a name that says how it differs, so that it does not
+    replace these files: `report.comparison.md` for several runs, `report.valid.md` for the
+    validation set, and `report.files.news.de.md` for a file `news.de`.
     """
     singles = [system for system in systems if not system.is_ensemble]
     kind = "report.comparison" if len(singles) > 1 else "report"

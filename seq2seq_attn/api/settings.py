@@ -119,11 +119,10 @@ def _find_languages(text: OwnText, data: DataConfig) -> tuple[str | None, str | 
 
 
 def _lower_code(code: str | None) -> str | None:
-    """Return the code of an English name, a code of two letters in lower case, and any other code
-    unchanged.
+    """Return the code of a language that is named by its English name, or in upper case (`EN`).
 
-    `complete_languages` lowers two-letter names of files and columns as well (`EN`). A longer code,
-    such as `deu_Latn`, has to equal the name of a file or column, including upper case.
+    A code of more than two letters, such as `deu_Latn`, is returned unchanged, because it has to
+    equal the name of a file or column, including upper case.
     """
     if code and (len(code) == 2 or english_name(code) == code.lower()):
         return short_code(code)

@@ -145,7 +145,8 @@ def _join_lines(inputs: Sequence[tuple[BinaryIO, str]], check: Check) -> Iterato
         if None in texts:
             _, ended = inputs[texts.index(None)]
             raise UserError(
-                f"{shown_name(ended)}: {number} lines, fewer than another input; give a line per sentence"
+                f"{shown_name(ended)}: {number} lines, fewer than another input; give a line per "
+                "sentence"
             )
         yield "\t".join(text.replace("\t", " ") for text in texts)
 

@@ -246,11 +246,8 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 
 @contextmanager
 def _drawing_writer(path: Path) -> Iterator[Writer]:
-    """Open a writer that draws the first lines with attention as an HTML page or as one picture.
-
-    The writer keeps the lines. The file is written at the end of the block, unless an error ends
-    the block.
-    """
+    """Open a writer that collects lines with their attention, and draws the first lines as an HTML
+    page or as a picture at the end of the block. If an error ends the block, nothing is drawn."""
     from seq2seq_attn.report.html import html_maps  # slow: it imports all of the evaluation
 
     is_page = path.suffix.lower() == ".html"

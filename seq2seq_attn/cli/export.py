@@ -45,8 +45,8 @@ def push(
 ) -> None:
     """Publish a run on the Hugging Face hub, with a card.
 
-    The card is written from the run's records: evaluate it first. What is published also tells the
-    words of its vocabularies and the command that trained it. --run hf:OWNER/NAME then loads it.
+    The card is written from the run's records: evaluate the run first. The vocabularies and the
+    command that trained the run are published too. --run hf:OWNER/NAME then loads the run.
     Log in with hf auth login, or set HF_TOKEN; needs pip install 'seq2seq-attn[hub]'.
     """
     from seq2seq_attn.export.hub import push_run

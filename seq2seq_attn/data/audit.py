@@ -120,11 +120,11 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 
 
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
-    """Return a ratio r such that no training target, with EOS, has more than
-    r * source tokens + `extra` tokens.
+    """Return the ratio r in the length limit of translations: r * source tokens + `extra`.
 
-    The smallest such ratio is multiplied by `_ROOM`, rounded up to two digits, and kept between
-    `LEAST_LENGTH_RATIO` and `MAX_LENGTH_RATIO`.
+    The smallest ratio is found with which every training target, with EOS, is within the limit.
+    This ratio is multiplied by `_ROOM`, rounded up to two digits, and limited to the range from
+    `LEAST_LENGTH_RATIO` to `MAX_LENGTH_RATIO`.
     """
     source_lengths = pairs.source_lengths
     target_lengths = pairs.target_lengths

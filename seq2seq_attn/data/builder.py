@@ -120,14 +120,14 @@ def tokenize_chunk(
     max_length: int,
     max_length_ratio: float,
 ) -> TokenizedChunk:
-    """Tokenize both sides of a chunk. Training pairs that have a fault (`FAULTS`) are dropped;
-    other splits keep all pairs.
+    """Tokenize both sides of a chunk. Pairs with a fault (`FAULTS`) are dropped from the training
+    split, and from no test or validation split.
 
     Args:
         chunk: the pairs.
         tokenizer_dir: the folder in which the tokenizers are saved.
-        max_length: see `FAULTS`.
-        max_length_ratio: see `FAULTS`.
+        max_length: the largest number of tokens of a side.
+        max_length_ratio: the largest ratio of the lengths of both sides.
 
     Raises:
         UserError: the tokenizers cannot be loaded.
@@ -162,8 +162,8 @@ def find_faults(
     Args:
         source_lengths: number of tokens of each source.
         target_lengths: number of tokens of each target.
-        max_length: see `FAULTS`.
-        max_length_ratio: see `FAULTS`.
+        max_length: the largest number of tokens of a side.
+        max_length_ratio: the largest ratio of the lengths of both sides.
     """
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)

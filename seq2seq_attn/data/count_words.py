@@ -130,8 +130,11 @@ def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
 
 
 def find_copied(counts: Counter[str], target_words: set[str]) -> list[str]:
-    """Return the kinds of words that the text leaves as they are. These are the kinds of which a
-    source word occurs in the target too, or of which the source has too few words to tell."""
+    """Return the kinds of words that translations of the text copy.
+
+    A kind is copied if a source word of this kind occurs in the target too. A kind also counts as
+    copied if the source has too few words of this kind as evidence.
+    """
     copied = []
     for kind in KINDS:
         words = [word for word in counts if kind_of(word) == kind]

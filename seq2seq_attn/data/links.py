@@ -139,10 +139,12 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
 
     def token_links() -> Iterator[Sequence[Link]]:
         lines = compress(iter_exact(path), keep)
-        for line, source, target, *pair_tokens in zip(lines, *texts, *tokens, strict=True):
+        rows = zip(lines, *texts, *tokens, strict=True)
+        for line, source, target, source_tokens, target_tokens in rows:
+            links = parse_pharaoh(line)
             words = (find_words(source), find_words(target))
             try:
-                yield links_between_tokens(parse_pharaoh(line), *words, *pair_tokens)
+                yield links_between_tokens(links, *words, source_tokens, target_tokens)
             except ValueError:  # the tokenizer has dropped or replaced characters of the words
                 unmatched.append(line)
                 yield ()

@@ -75,13 +75,13 @@ def prepare_corpus(
     *,
     own_run: Path | None = None,
 ) -> PreparedCorpus:
-    """Return the prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the
-    same text was prepared the same way before.
+    """Prepare the corpus of a configuration, or reuse the folder in `data_dir/prepared/` if the
+    same text was prepared with the same settings before.
 
     Args:
         config: the configuration, of which the `data` section is read.
-        own_run: the directory of a run that was trained on this corpus. It has copies of what
-            training took from `data.vocab_from`, which may no longer exist.
+        own_run: the directory of a run that was trained on this corpus. The run has copies of the
+            tokenizers and vocabularies of `data.vocab_from`, which may no longer exist.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
@@ -117,8 +117,8 @@ def prepare_corpus(
 
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
-    """Return the values that decide the content of the prepared corpus. Its folder is named by a
-    hash of them. They include neither the location of files nor settings of the model."""
+    """Return the values that decide the content of the prepared corpus. A hash of these values
+    names the folder. The location of files and the settings of the model are not among them."""
     # settings of the tokenizer that apply to the chosen tokenizer; None: all of them
     used_settings = (
         None
@@ -198,8 +198,8 @@ def _build(
 
 
 def _write_words(directory: Path, data: DataConfig, vocab_dir: Path | None) -> None:
-    """Write the words of the training text, if the source is one text that is translated. The words
-    of the run in `vocab_dir` are known too."""
+    """Write the known words: the words of the training text and of the run in `vocab_dir`. Nothing
+    is written if the source consists of several texts or vectors."""
     tokenizer = data.tokenizer
     if not data.layout.is_one_text or tokenizer.sentences or tokenizer.target == "positions":
         return

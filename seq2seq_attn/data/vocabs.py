@@ -33,13 +33,13 @@ _MAX_UNKNOWN = 0.5
 
 
 def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
-    """Return the run directory from which the corpus takes its tokenizers and vocabularies, or None
-    if they are made from the text.
+    """Return the run directory from which the corpus takes its tokenizers and vocabularies. Return
+    None if the tokenizers and vocabularies are made from the text.
 
     Args:
         data: the `data` section of the configuration.
-        own_run: the directory of the run that is trained on this corpus. If it has its copies
-            already, it is returned instead of `data.vocab_from`.
+        own_run: the directory of the run that is trained on this corpus. If this run has copies of
+            the files already, it is returned instead of `data.vocab_from`.
 
     Raises:
         UsageError: the run in `data.vocab_from` has different languages, tokenizers or
@@ -74,8 +74,8 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
 
 
 def vocab_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
-    """Return the values that stand for the tokenizers, vocabularies and text of another run in the
-    hash of the prepared corpus. The result is empty if there is no other run.
+    """Return the values that stand for the files of `data.vocab_from` in the hash of the prepared
+    corpus. The result is empty if the corpus takes nothing from a run.
 
     Args:
         data: the `data` section of the configuration.

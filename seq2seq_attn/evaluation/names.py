@@ -55,9 +55,9 @@ def find_arms(
 ) -> list[Arm]:
     """Group runs into arms by configuration and training text.
 
-    The arms are in the order of their first runs. Runs of a null comparison, whose arms train
-    alike, are told apart by the end of their configuration's name (`REPEATED`). A run with the
-    configuration and the seed of an earlier run begins another arm, because it adds nothing to the
+    The arms are in the order of their first runs. In a null comparison, arms have equal settings;
+    the end of the configuration's name (`REPEATED`) distinguishes their runs. A run with the
+    configuration and the seed of an earlier run begins a new arm, because it adds nothing to the
     spread over seeds.
 
     Args:
@@ -208,7 +208,7 @@ def _name_by(keys: Sequence[str], settings: Sequence[dict[str, str]]) -> list[st
 def _labels(keys: Sequence[str]) -> dict[str, str]:
     """Shorten each key: `attention` for `model.attention.name`.
 
-    A key whose short form is not unique stays as it is.
+    A key is not shortened if two keys have the same short form.
     """
     labels = {key: re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", key) for key in keys}
     counts = Counter(labels.values())

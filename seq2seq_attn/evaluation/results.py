@@ -22,10 +22,8 @@ from seq2seq_attn.metrics.table import METRICS
 
 @dataclass(frozen=True)
 class ArmScore:
-    """The score of one arm under one metric on some sentence pairs.
-
-    The comparisons with the first arm are None for the first arm.
-    """
+    """The score of an arm under a metric on some sentence pairs, and its comparison with the first
+    arm. The comparison of the first arm is None."""
 
     values: Sequence[float]
     """the corpus score of each seed"""
@@ -36,7 +34,7 @@ class ArmScore:
     """The mean of this arm divided by the mean of the first arm. It is None for the first arm, for
     error rates, and where the first arm's mean is 0."""
     is_too_short: bool = False
-    """whether the metric is BLEU and few references have four tokens, so that BLEU says little"""
+    """whether the metric is BLEU and few references have four tokens"""
 
     @property
     def deviation(self) -> float | None:
@@ -81,7 +79,7 @@ class BucketScores:
 
     @property
     def is_too_short(self) -> bool:
-        """Tell whether a metric says little, because few references have four tokens."""
+        """Tell whether few references have four tokens, so that BLEU says little."""
         return any(scores[0].is_too_short for scores in self.scores.values())
 
 

@@ -119,15 +119,15 @@ def score_sets(
 ) -> Scored:
     """Score the translations of each set, and of all sets pooled.
 
-    All sets share the edges of the buckets. Sets whose pairs are concatenated from different
-    numbers of pairs are the exception: they have different edges, and they are not pooled.
+    Sets are pooled, and share the edges of the buckets, if their pairs are concatenated from the
+    same number of pairs.
 
     Args:
         translations: For each system, its translations of each set. The first system is the
             baseline.
         arms: The systems grouped into arms. If empty, each system is an arm.
-        analyses: For each system, the attention statistics of each set. If empty, attention is not
-            scored.
+        analyses: For each system, the attention statistics of each set. If empty, the report has
+            no attention statistics.
 
     Raises:
         UsageError: `by_length` is not a list of bucket edges.
@@ -304,19 +304,17 @@ def _choose_edges(
 
 
 def _merge_translations(sets: Sequence[SetTranslations]) -> SetTranslations:
-    """Return one system's translations of several sets as the translations of one set.
-
-    The counts of the sets are summed.
-    """
+    """Concatenate a system's translations of several sets, and sum their counts."""
     counts = zip(*(output.counts for output in sets), strict=True)
     lines = flatten(output.lines for output in sets)
     return SetTranslations(lines, LineCounts(*map(sum, counts)))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
-    """Return several sets as one set.
+    """Concatenate several sets.
 
-    Its name says "all test sets", unless the training or validation pairs are among the sets.
+    The result is named `POOLED`, or `POOLED_WITH_OTHERS` if training or validation pairs are among
+    the sets.
     """
     if len(sets) == 1:
         return sets[0]

@@ -42,10 +42,10 @@ the JSON lists all members."""
 
 @dataclass(frozen=True)
 class System:
-    """One run, or an ensemble of runs.
+    """A single run, or an ensemble of runs.
 
-    The first run decides the search settings and keeps the hypotheses. The model is loaded when it
-    is first needed.
+    The search has the settings of the first run, and translations are saved in the first run. The
+    model is loaded when it is first needed.
     """
 
     name: str
@@ -86,10 +86,8 @@ class System:
 
     @property
     def variation(self) -> str:
-        """Return the part of a file name that says how the search differs from the first run's.
-
-        It names changed options and a precision other than fp32: `.beam1.penalty0.5.bf16`.
-        """
+        """Return the words of a file name for all changes to the settings of the first run: options
+        of the search, the precision and a glossary. An example is `.beam1.penalty0.5.bf16`."""
         _, configured = find_search(self.config.search)
         default = decisive_options(configured)
         variation = ""
@@ -128,10 +126,8 @@ class System:
         return self.config.model_dump(mode="json"), self.runs[0].validations
 
     def describe(self) -> dict[str, Any]:
-        """Return a description for reports: the run, its seed, its training, its search, as values.
-
-        For an ensemble the members are named instead of the directory, the seed and the training.
-        """
+        """Describe the system for reports, as plain values: the run, its seed, its training and the
+        search. For an ensemble, the names of the members replace the run, seed and training."""
         described: dict[str, Any] = {"name": self.name}
         attention = self.config.model.attention.name
         if self.is_ensemble:

@@ -72,16 +72,17 @@ def find_sets(
     """Return the sets that all runs are evaluated on.
 
     Args:
-        splits: Names of sets that the runs keep. If empty and no file is given, all test sets.
+        splits: Names of sets that are saved in the runs. If empty and there is no source file, all
+            test sets of the runs.
         source: A file of source lines, instead of splits.
-        references: One or more files of references for `source`.
+        references: The files of references for `source`.
         concatenate: For each K, return the sets with each K pairs concatenated.
 
     Raises:
-        UsageError: Files and splits are given together, or a source file without references, or the
-            reverse. The runs do not keep a split. The runs have different test sets, or read
-            different numbers of source texts. A set has fewer pairs than K. The runs read several
-            source texts, and pairs of these cannot be concatenated.
+        UsageError: There are both files and splits, or source and references are not named
+            together. A split is not saved in a run. The runs have different test sets, or different
+            numbers of sources. A set has fewer pairs than K. The runs have several sources, whose
+            pairs cannot be concatenated.
         UserError: A file cannot be read.
     """
     if concatenate:

@@ -27,10 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class LineCounts(NamedTuple):
-    """Counts that say whether the scores of a set can be trusted.
-
-    The JSON of reports uses these names.
-    """
+    """Counts of problems in the translations of a set. The JSON of reports has the same names."""
 
     num_cut: int = 0
     """translations that end at the length limit, or that won because a better hypothesis did"""
@@ -40,10 +37,8 @@ class LineCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class SetTranslations:
-    """The translations of one set by one system.
-
-    The HTML page shows the attention maps and the unknown tokens.
-    """
+    """The translations of a set by a system, with attention maps and unknown tokens for the HTML
+    page."""
 
     lines: Sequence[str]
     counts: LineCounts = field(default_factory=LineCounts)
@@ -70,12 +65,11 @@ def translate_set(
     """Translate each source line of a set.
 
     Args:
-        hyps_dir: The folder to save the translations in, with a note of how they were made.
-            Translations of files go under `files/`. A search or precision that differs from the
-            run's is part of the file name: `test.beam1.txt`. None saves nothing.
+        hyps_dir: The folder in which the translations are saved, with a note of how they were made.
+            None saves nothing.
         reuse_hypotheses: Return saved translations if the same model made them from the same lines
             with the same search.
-        keep_maps: Keep attention maps for the HTML page.
+        keep_maps: Pack attention maps for the HTML page.
     """
     folder = "files/" if test_set.is_file else ""
     name = f"{folder}{test_set.name}{system.variation}.txt"

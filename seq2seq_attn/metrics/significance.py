@@ -75,7 +75,8 @@ class BootstrapTest:
     difference: float
     """the arm's score minus the baseline's score"""
     p_value: float | None
-    """the two-sided p-value; None for fewer than `MIN_PAIRS` sentence pairs, for which p would be far too small"""
+    """the two-sided p-value; None for fewer than `MIN_PAIRS` sentence pairs, for which p would be
+    far too small"""
     num_samples: int
     seed: int
     p_corrected: float | None = field(kw_only=True)

@@ -32,7 +32,7 @@ class _Slice(NamedTuple):
         return self.value(arm) - self.value(0)
 
     def is_visible(self, arm: int = 1) -> bool:
-        """Tell whether the arm's difference from the first arm is not 0.0 with one decimal."""
+        """Tell whether the arm's difference from the first arm is at least 0.1 when rounded."""
         return abs(self.difference(arm)) >= VISIBLE
 
     def is_clear(self, arm: int = 1) -> bool:
@@ -56,11 +56,12 @@ def clear_note(scores: SetScores) -> str:
 
 
 def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
-    """State in a sentence or two what the scores of one test set show.
+    """Compare the scores of the arms on a test set, in a sentence or two.
 
     Args:
-        has_attention: For each run, whether it attends to source positions. Two arms can then be
-            called the attention model and the fixed vector. Empty if this is unknown.
+        has_attention: For each run, whether it attends to source positions; empty if unknown. If
+            exactly one of two arms does, the arms are called the attention model and the fixed
+            vector.
     """
     whole = scores.whole
     informative = [name for name in scores.bucket_metrics if not whole.scores[name][0].is_too_short]
@@ -100,10 +101,8 @@ def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
 
 
 def _arm_names(scores: SetScores, has_attention: Sequence[bool]) -> list[str]:
-    """Return the names of the arms.
-
-    If there are two arms and only one attends to source positions, the names say which one.
-    """
+    """Return the names of the arms. If exactly one of two arms attends to source positions, each
+    name says whether the arm does."""
     names = [arm.name for arm in scores.arms]
     attends = [has_attention[arm.runs[0]] for arm in scores.arms] if has_attention else []
     if len(names) != 2 or len(set(attends)) < 2:

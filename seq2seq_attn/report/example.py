@@ -24,10 +24,10 @@ def choose_example(
 ) -> dict[str, int] | None:
     """Choose the `run` and the `row` of the example among the sentences of all sets.
 
-    The run is the first run that has attention maps of sentences without unknown words. The example
-    is chosen among these sentences in three steps. Sentences of middle length are preferred. Then
-    the best translations are kept, and of these only the sentences that every other run translates
-    worse, if there are any. The example is the remaining sentence with the most reordered words.
+    The run is the first run that has attention maps of sentences without unknown words. One of the
+    sentences is chosen in three steps. Sentences of middle length are preferred. Sentences that the
+    run translates best are preferred, above all those that every other run translates worse. The
+    example is the remaining sentence with the most reordered words.
 
     Args:
         maps: For each run, the attention map of each sentence.
@@ -58,10 +58,8 @@ def _is_middle_length(packed: PackedMap) -> bool:
 def _best_translated(
     rows: Sequence[int], run: int, chrf: Sequence[Sequence[float]]
 ) -> Sequence[int]:
-    """Return the sentences that a run translates best.
-
-    If all other runs translate some of these worse, return these only.
-    """
+    """Return the sentences that a run translates best. Sentences that all other runs translate
+    worse take precedence."""
     scores = chrf[run]
     best = max(scores[row] for row in rows)
     lowest = best if best >= _EXACT else best - _NEAR

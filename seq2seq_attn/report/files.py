@@ -59,13 +59,13 @@ def plot_path(
 
 
 def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = ()) -> None:
-    """Check with `check_outputs` the files that a user names for a report.
+    """Check the files that a user names for a report.
 
     Args:
-        files: The files by kind, as for `write_report_files`.
+        files: The files by kind: `json`, `report` or `csv`.
 
     Raises:
-        UsageError: The page ends neither in .md nor in .html, two files are the same, or a file is
+        UsageError: The suffix of the page is not .md or .html, two files are the same, or a file is
             also an input.
         UserError: A file cannot be written.
     """
@@ -92,9 +92,9 @@ def write_report_files(
         files: The files by kind: `json`, `report` (a page to read, .md or .html) and `csv` (a
             row per score).
         plots: The format of plots, which are written beside the first file. None writes no plots.
-        page: Makes the HTML page.
-        is_named: Whether the user named the files. Otherwise they are in a run directory, which may
-            come from a stranger. There a link is replaced, so that nothing is written through it.
+        page: Returns the HTML page.
+        is_named: Whether the user named the files. If not, the files are in a run directory, which
+            may come from a stranger, so a link is replaced instead of followed.
     """
     pictures = []
     if plots and files:
@@ -116,8 +116,8 @@ def write_report_files(
 def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
     """Write plots of scores by length, and return their paths.
 
-    If there are several arms, a second plot shows the share of the first arm's score that each arm
-    keeps. If there are several test sets, the pooled set is drawn.
+    If there are several arms, a second plot shows each arm's score divided by the first arm's
+    score. If there are several test sets, the pooled set is drawn.
     """
     written = []
     for scores in report.drawn_sets:
@@ -127,8 +127,7 @@ def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
             kinds.append("retention")
         for kind in kinds:
             path = plot_path(beside, kind, image, num_concatenated=scores.num_concatenated)
-            is_share = kind == "retention"
-            plot_by_length(path, scores, metric, as_share=is_share)
+            plot_by_length(path, scores, metric, as_retention=kind == "retention")
             written.append(path)
     return written
 

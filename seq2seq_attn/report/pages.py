@@ -56,10 +56,8 @@ class Report:
 
     @property
     def drawn_sets(self) -> list[SetScores]:
-        """Return the sets to show where there is room for one set.
-
-        For each number of concatenated pairs, this is the pooled set, or the only set.
-        """
+        """Return the set that stands for all sets with the same number of concatenated pairs: the
+        pooled set, or the only set."""
         return list({scores.num_concatenated: scores for scores in self.sets}.values())
 
     @cached_property

@@ -26,7 +26,9 @@ _TITLE_CHARACTERS_PER_INCH = 9
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 
 
-def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool = False) -> None:
+def plot_by_length(
+    path: Path, scores: SetScores, metric: str, *, as_retention: bool = False
+) -> None:
     """Draw scores by length and save the plot.
 
     Each arm has a line with its 95 % bootstrap band. Points of few sentence pairs are hollow. The
@@ -35,52 +37,70 @@ def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool
     of sentences.
 
     Args:
-        as_share: Draw the share of the first arm's mean score that each other arm keeps, with the
-            paired bootstrap band, instead of scores.
+        as_retention: Draw each arm's mean score divided by the mean score of the first arm, with
+            the paired bootstrap band, instead of scores.
     """
     # The width in inches leaves room for the label of each bucket.
     width = max(6.0, 1.1 * len(scores.buckets) + 2)
     figure = new_figure(width, 4.5)
-    axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
-    for arm in range(1 if as_share else 0, len(scores.arms)):
-        _draw_arm(axes, scores, arm, metric, as_share=as_share)
-    lines = axes.get_lines()
-    if lines:  # Lines are passed as handles: otherwise matplotlib drops labels that begin with _.
-        for text in axes.legend(handles=lines, frameon=False).get_texts():
-            text.set_parse_math(False)
-    title = METRICS[metric].title
-    first = scores.arms[0].name
-    label = f"{title} (95 % bootstrap band"
-    heading = f"{title} by sentence length, {scores.name}"
-    if as_share:
-        label = f"share of {first}'s {title} (95 % paired band"
-        heading = f"{title} by sentence length, as a share of {first}'s, {scores.name}"
+    axes = figure.add_subplot()
+    for arm in range(1 if as_retention else 0, len(scores.arms)):
+        _draw_arm(axes, scores, arm, metric, as_retention=as_retention)
+    _add_legend(axes)
+    if as_retention:
         axes.axhline(1.0, color="0.4", linewidth=1)
-    axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
+    heading, label = _describe_axis(scores, metric, as_retention=as_retention)
     columns = int(width * _TITLE_CHARACTERS_PER_INCH)
     axes.set_title(textwrap.fill(heading, columns, break_on_hyphens=False), parse_math=False)
+    axes.set_ylabel(label, parse_math=False)
+    axes.set_ylim(bottom=0)
+    _label_buckets(axes, scores)
+    axes.grid(axis="y", color="0.88")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    save_figure(figure, path)
+
+
+def _describe_axis(scores: SetScores, metric: str, *, as_retention: bool) -> tuple[str, str]:
+    """Return the title of the plot and the label of its vertical axis."""
+    title = METRICS[metric].title
+    heading = f"{title} by sentence length, {scores.name}"
+    label = f"{title} (95 % bootstrap band"
+    if as_retention:
+        first = scores.arms[0].name
+        heading = f"{title} by sentence length, as a share of {first}'s, {scores.name}"
+        label = f"share of {first}'s {title} (95 % paired band"
+    return heading, label + ("; bars: seeds)" if scores.is_grouped else ")")
+
+
+def _add_legend(axes: Axes) -> None:
+    """Add a legend with the names of the arms."""
+    lines = axes.get_lines()
+    if lines:
+        # Lines are passed as handles: otherwise matplotlib drops labels that begin with _.
+        for text in axes.legend(handles=lines, frameon=False).get_texts():
+            text.set_parse_math(False)
+
+
+def _label_buckets(axes: Axes, scores: SetScores) -> None:
+    """Write the range and the number of sentence pairs under each bucket."""
     labels = []
     for row in scores.buckets:
         mark = THIN_MARK if row.bucket.is_thin else ""
         labels.append(f"{row.bucket.label}\nn={len(row.bucket):,}{mark}")
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # The margins keep labels off the edges.
-    axes.set_xlabel(f"length in {scores.unit}; n of {scores.num_pairs:,} sentence pairs")
+    label = f"length in {scores.unit}; n of {scores.num_pairs:,} sentence pairs"
     if scores.has_thin_bucket:
-        axes.set_xlabel(f"{axes.get_xlabel()}\n{THIN_NOTE} (hollow)")
-    axes.grid(axis="y", color="0.88")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_ylim(bottom=0)
-    save_figure(figure, path)
+        label += f"\n{THIN_NOTE} (hollow)"
+    axes.set_xlabel(label)
 
 
-def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool) -> None:
+def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retention: bool) -> None:
     """Draw an arm's line, its band, and bars from the lowest to the highest seed.
 
-    Buckets without a share are left out, because the first arm scores 0 there. Without any share,
-    nothing is drawn.
+    With `as_retention`, buckets in which the first arm scores 0 are left out.
     """
     xs = []
     intervals = []
@@ -88,9 +108,9 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share:
     highest = []
     for x, row in enumerate(scores.buckets):
         score = row.scores[metric][arm]
-        interval = score.retention if as_share else score.interval
+        interval = score.retention if as_retention else score.interval
         if interval is not None:
-            divisor = row.scores[metric][0].interval.value if as_share else 1.0
+            divisor = row.scores[metric][0].interval.value if as_retention else 1.0
             xs.append(x)
             intervals.append(interval)
             lowest.append(min(score.values) / divisor)

@@ -107,15 +107,15 @@ def seeds_table(scores: SetScores) -> Table:
             extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
             mean = f"{score.interval.value:.1f}"
             rows.append([title, arm.name, str(len(score.values)), mean, deviation, extremes])
-            title = ""
+            title = ""  # The title of a metric stands in its first row only.
     return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
 
 def length_table(scores: SetScores, metric: str) -> Table:
     """Return a table with a row for each bucket, and a row for the whole set if it has several.
 
-    A row has the number of sentence pairs, and the score and interval of each arm. With two arms it
-    also has the difference, p and the share of the first arm's score that the second arm keeps.
+    A row has the number of sentence pairs, and the score and interval of each arm. With two arms, a
+    row also has the difference, p, and the second arm's score divided by the first arm's score.
     """
     header = [scores.unit, f"n of {scores.num_pairs:,}", *_headers(scores)]
     is_pair = len(scores.arms) == 2
@@ -134,8 +134,8 @@ def length_table(scores: SetScores, metric: str) -> Table:
 def comparison_table(scores: SetScores, metric: str) -> Table:
     """Return a table that compares each arm to the first, with the rows of `length_table`.
 
-    A cell has the difference, p and the share of the first arm's score that the arm keeps.
-    `length_table` has no room for these with three or more arms.
+    A cell has the difference, p, and the arm's score divided by the first arm's score, for which
+    `length_table` has no room if there are three or more arms.
     """
     rows = []
     for label, row in _labelled_rows(scores):
@@ -152,7 +152,10 @@ def _labelled_rows(scores: SetScores) -> list[tuple[str, BucketScores]]:
 
     The label of a bucket with too few sentence pairs has a mark.
     """
-    rows = [(row.bucket.label + THIN_MARK * row.bucket.is_thin, row) for row in scores.buckets]
+    rows = []
+    for row in scores.buckets:
+        mark = THIN_MARK if row.bucket.is_thin else ""
+        rows.append((row.bucket.label + mark, row))
     if len(rows) > 1:
         rows.append((scores.whole.bucket.label, scores.whole))
     return rows
@@ -208,7 +211,7 @@ def attention_table(scores: SetScores) -> Table:
                 means.append(None if None in values else fmean(values))
             entropy = "-" if means[0] is None else f"{means[0]:.2f}"
             rows.append([label, name, entropy, *map(_percent, means[1:])])
-            label = ""
+            label = ""  # The label of a bucket stands in its first row only.
     return Table([scores.unit, "arm" if scores.is_grouped else "run", *_FIELDS], rows)
 
 
@@ -220,10 +223,12 @@ def gold_table(scores: SetScores) -> Table:
     rows = []
     for name, runs in _attention_by_arm(scores, scores.whole):
         for shift in runs[0].gold:
-            links = [run.gold[shift] for run in runs]
-            means = [fmean(getattr(score, field) for score in links) for field in _GOLD_FIELDS]
-            rows.append([name, f"{shift:+d}" if shift else "0", *map(_percent, means)])
-            name = ""
+            cells = [name, f"{shift:+d}" if shift else "0"]
+            for field in _GOLD_FIELDS:
+                values = [getattr(run.gold[shift], field) for run in runs]
+                cells.append(_percent(fmean(values)))
+            rows.append(cells)
+            name = ""  # The name of an arm stands in its first row only.
     header = ["arm" if scores.is_grouped else "run", "shift", "AER", "precision", "recall", "mass"]
     return Table(header, rows)
 

@@ -30,14 +30,14 @@ def fill_page(
 ) -> str:
     """Return the HTML of a page with styles, scripts and values.
 
-    The content security policy of the page allows only these styles and scripts. The scripts share
-    the scope of one function, so their names are not global.
+    The content security policy of the page allows no other styles and scripts. The scripts are
+    joined into the body of a function, so their names are not global.
 
     Args:
         styles: Names of style sheets in the folder, or paths.
         scripts: Names of scripts in the folder, or paths.
         payload: The values that the scripts show.
-        script_sources: What the content security policy allows scripts beside this, after a space.
+        script_sources: Further sources of scripts in the content security policy, after a space.
     """
     style = _join_files(folder, styles)
     script = f"'use strict';\n(() => {{\n{_join_files(folder, scripts)}}})();\n"

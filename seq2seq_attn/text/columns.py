@@ -68,9 +68,9 @@ def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> U
 
 
 def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that are named after the languages (codes or English names) or after the
-    sides, alone or with other words, for example `text_en`. Return an empty tuple if a column is
-    missing or not unique."""
+    """Find the column of each language by its name, which contains the code or the English name of
+    the language, or names the side: `text_en`, `French`, `source`. Return an empty tuple if a
+    column is missing or not unique."""
     one_word_names = {}
     short_names = {}
     for key, name in names.items():
@@ -89,8 +89,8 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of the languages if their scripts tell: if one column alone is in the
-    script of each language, in the first row as in all rows. Otherwise return an empty tuple."""
+    """Find the column of each language by its script. Return an empty tuple unless exactly one
+    column is in the script of each language, both in the first row and in all rows."""
     columns: list[str] = []
     for language in languages:
         script = usual_script(language)
@@ -108,8 +108,8 @@ def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[st
 
 
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the column of each label. A label is a group of words with the same meaning. Return an
-    empty tuple if a label has no column, or several."""
+    """Find the column of each label. A label is a group of words with the same meaning. Return an
+    empty tuple unless every label has exactly one column."""
     columns: list[str] = []
     for label in labels:
         wanted = [_words(word) for word in label]

@@ -114,9 +114,9 @@ def find_text(spec: Spec, *languages: str | None, columns: Sequence[str] = ()) -
         columns: for a table, the number or name of each language's column (`data.columns`).
 
     Raises:
-        UsageError: the languages or columns are not clear or contradict the names of files or
-            columns, source and target are the same file, or each side is in the script of the other
-            side.
+        UsageError: the languages or columns are not clear, or contradict the names of files or
+            columns; source and target are the same file; or a text is not in the script of its
+            language.
         UserError: a file cannot be read, or its form is not supported.
     """
     names = [spec] if isinstance(spec, str) else [*spec]

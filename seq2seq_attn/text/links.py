@@ -76,8 +76,10 @@ def links_between_words(
     Raises:
         ValueError: tokens and words have different numbers of characters.
     """
-    sources = _first_words(source_tokens, *_match(source_tokens, source_words))
-    targets = _first_words(target_tokens, *_match(target_tokens, target_words))
+    source_sizes, source_characters = _match(source_tokens, source_words)
+    target_sizes, target_characters = _match(target_tokens, target_words)
+    sources = _first_words(source_tokens, source_sizes, source_characters)
+    targets = _first_words(target_tokens, target_sizes, target_characters)
     distinct = set()
     for source_token, target_token in links:
         source = sources[source_token]
@@ -119,9 +121,11 @@ def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.f
         ValueError: tokens and words have different numbers of characters.
     """
     sizes, character_words = _match(tokens, words)
+    character_tokens = np.repeat(np.arange(len(tokens)), sizes)
     shares = np.zeros((len(tokens), len(words)))
-    np.add.at(shares, (np.repeat(np.arange(len(tokens)), sizes), character_words), 1.0)
+    np.add.at(shares, (character_tokens, character_words), 1.0)
     shares /= np.maximum(sizes, 1)[:, None]
+    # A token without characters, such as a space, belongs to the word at its position.
     for row, word in enumerate(_first_words(tokens, sizes, character_words)):
         if sizes[row] == 0 and word is not None:
             shares[row, word] = 1.0

@@ -23,8 +23,8 @@ _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=
 def find_noise(
     read_pairs: Callable[[], Iterable[tuple[str, str]]], kinds: Sequence[str]
 ) -> dict[str, set[int]]:
-    """Return the positions of noisy pairs for each kind of noise. The usual ratio of lengths is the
-    median of the first pairs. The kind `duplicates` keeps 80 bytes per pair in memory."""
+    """Find the positions of noisy pairs for each kind of noise. The usual ratio of lengths is the
+    median of the first pairs. Finding `duplicates` takes 80 bytes of memory per pair."""
     noise: dict[str, set[int]] = {kind: set() for kind in kinds}
     if not kinds:
         return noise

@@ -221,8 +221,8 @@ def _delimited_rows(path: Path) -> Rows:
 
 
 def _json_rows(path: Path) -> Rows:
-    """Yield a row for each JSON value. The values follow each other, for example one object per
-    line, or are the items of a list."""
+    """Yield a row for each JSON value. The values are the items of a list, or stand one after the
+    other, for example an object per line."""
     blocks = iter_blocks(path)
     text = next(blocks, "")
     is_list = re.match(r"\s*\[\s*(?=[\[{])", text)
@@ -253,8 +253,8 @@ def _json_rows(path: Path) -> Rows:
 
 
 def _json_row(value: Any) -> Row | None:
-    """Return the text in a list, or in an object and its inner objects, such as `translation`. A
-    null is blank text. Return None if the value contains no text."""
+    """Return the text of each item of a list, or of each field of an object and of its inner
+    objects, such as `translation`. Null is a blank text. Return None if there is no text."""
     if isinstance(value, list):
         value = {str(number): item for number, item in enumerate(value, 1)}
     if not isinstance(value, dict):
@@ -271,8 +271,9 @@ def _json_row(value: Any) -> Row | None:
 
 
 def _tmx_rows(path: Path) -> Rows:
-    """Yield a row for each translation unit. A text has two keys, its language with and without the
-    region, such as `pt-br` and `pt`. A language that a unit lacks is blank."""
+    """Yield a row for each translation unit. Each text stands under two keys: its language with the
+    region and without the region, such as `pt-br` and `pt`. The text of a missing language is
+    blank."""
     text = ""
     line = 1
     for block in iter_blocks(path):

@@ -198,7 +198,7 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
     warning if results will differ from the results of the session that saved the state.
 
     Raises:
-        UserError: the state belongs to another model, or to another version of the package.
+        UserError: the state does not fit the model, or was saved by a different version.
     """
     tensors = saved.tensors
     values = saved.values
@@ -268,8 +268,8 @@ def training_tensors(updater: Updater) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
-    """Load the tensors that `training_tensors` returned. Settings of the optimizer are those of the
-    configuration. Raises KeyError or RuntimeError: the tensors belong to another model."""
+    """Load the tensors that `training_tensors` returned. The optimizer has the settings of the
+    configuration. Raises KeyError or RuntimeError: the tensors do not fit the model."""
     for name, tensor in _weights(updater).items():
         tensor.copy_(tensors[name])
     moments: dict[int, dict[str, Tensor]] = {}

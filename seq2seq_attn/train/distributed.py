@@ -53,7 +53,7 @@ class Group:
         return items[self.rank :: self.size]
 
     def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
-        """Merge the shares of all ranks in the original order. This is the inverse of `share`."""
+        """Merge the items of all ranks in the original order, which `share` has distributed."""
         interleaved: list[T | None] = [None] * sum(map(len, shares))
         for rank, share in enumerate(shares):
             interleaved[rank :: self.size] = share
@@ -61,13 +61,12 @@ class Group:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Run the block on the first rank, then on the other ranks, which can read files that the
-        first rank has written. No rank continues before all ranks have left the block. An error of
-        the first rank is printed once.
+        """Run the block on the first rank, then on all further ranks, which can read files that the
+        first rank has written. No rank continues before all ranks have left the block.
 
         Raises:
-            SystemExit: on the other ranks, if the block raised an error on the first rank; the exit
-                code is that of the error.
+            SystemExit: the block raised an error on the first rank, and this is a further rank. So
+                the error is printed once. The exit code is the exit code of the error.
         """
         if self.is_first:
             try:
@@ -178,9 +177,12 @@ def join_group() -> Iterator[Group]:
 
 
 def local_device(name: str) -> torch.device:
-    """Return the device of a rank: the result of `resolve_device`, but with several ranks on a
-    machine, each rank has a separate GPU. Raises UsageError: as `resolve_device`, there are more
-    ranks than GPUs, or the setting names one GPU for several ranks."""
+    """Return the device of a rank. Each rank of a machine has a GPU for itself.
+
+    Raises:
+        UsageError: the device does not exist, there are more ranks than GPUs, or the setting names
+            a single GPU for several ranks.
+    """
     device = resolve_device(name)
     ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if device.type != "cuda" or ranks_here == 1:

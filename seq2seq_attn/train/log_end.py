@@ -27,12 +27,11 @@ log = logging.getLogger(__name__)
 
 
 def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
-    """Log what the saved model reaches on the validation set, what to change, and the next
+    """Log the scores of the saved model on the validation set, advice on settings, and the next
     commands.
 
     Args:
-        copied_bleu: BLEU of the source text in place of translations; None if the source is not
-            one text.
+        copied_bleu: The result of `Validator.copied_bleu`.
     """
     lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
@@ -104,10 +103,11 @@ def _describe_metric(name: str, validations: Sequence[dict[str, Any]], best: dic
 
 
 def describe_word_order(shares: Sequence[float]) -> str:
-    """Describe how many of the translations' words and word sequences the references have.
+    """Describe how many words, and sequences of four words, the references share with the
+    translations.
 
     Args:
-        shares: The shares of sequences of one to four words that the reference has too.
+        shares: For sequences of one word to four words, the share that occurs in the reference.
     """
     words, *_, longest = shares
     amount = next(text for limit, text in _WORD_ORDER if longest <= limit)

@@ -101,7 +101,7 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
 
 
 def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]:
-    """Load the weights of a run whose vocabularies are those of the corpus. Return lines for the
+    """Load the weights of a run that has the vocabularies of the corpus. Return lines for the
     log."""
     vocabs = {
         "source": (run.source_vocab, prepared.source_vocab),

@@ -30,11 +30,12 @@ def write_run(
 
 
 def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
-    """Restore the saved state of a run, and reopen the run for training. If training has already
-    ended, the run is not reopened and `end_reason` of the state says why.
+    """Restore the saved state of a run, and reopen the run for training. A run whose training has
+    ended is not reopened; `end_reason` of its state is the reason.
 
     Raises:
-        UserError, UsageError: as `check_same_data` and `restore_training`.
+        UserError: the corpus differs from the corpus of the run, or the state cannot be restored.
+        UsageError: the length limit differs from the limit of the run.
     """
     check_same_data(run, config, prepared)
     state = restore_training(read_tensors(run.state_path), updater)

@@ -55,12 +55,12 @@ log = logging.getLogger(__name__)
 def load_settings(
     config_names: Sequence[str], *settings: Settings, run_dir: Path | None, resume: bool
 ) -> Config:
-    """Return the configuration that `load_config` reads; `multi30k` is the default. A resume starts
-    from the configuration of the run, which `config_names` and `settings` override. A resumed run
-    keeps its name.
+    """Load the configuration of a training run. Without a configuration file that sets a name,
+    `multi30k` is the first file. A resume starts from the configuration of the run, which
+    `config_names` and `settings` override, except its name.
 
     Raises:
-        UsageError: as `load_config`, or there is no run to resume.
+        UsageError: a configuration is not valid, or there is no run to resume.
         UserError: the configuration of the run is damaged.
     """
     if resume and run_dir is not None:
@@ -234,17 +234,18 @@ def check_same_data(run: Run, config: Config, prepared: PreparedCorpus) -> None:
 def locked(
     run_dir: Path, *, work: str = "training run", option: str = "--run-dir"
 ) -> Iterator[None]:
-    """Hold the lock of a run directory inside the block. The directory is created if needed. While
-    one process holds the lock, no other process can train in the directory.
-
-    Other commands use this function for their folders. In the error message, `work` is what the
-    other process does, and `option` is the option that names the folder.
+    """Hold the lock of a folder inside the block, so that no second process works in the folder.
+    The folder is created if needed.
 
     The system releases the lock when the process ends. The lock file is not removed: otherwise two
     processes could lock two files of the same name.
 
+    Args:
+        work: the work of the process that holds the lock, for the error message.
+        option: the option that names the folder, for the error message.
+
     Raises:
-        UserError: another process holds the lock.
+        UserError: a second process holds the lock.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOCK).open("a+") as file:

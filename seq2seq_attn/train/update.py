@@ -169,8 +169,8 @@ class Updater:
         return sums
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
-        """Return the number of terms in these batches: a count per objective, then the number of
-        source tokens for the loss of the reverse model."""
+        """Return the number of terms of each objective in the batches. If there is a reverse model,
+        the number of source tokens follows, over which the loss of the reverse model is summed."""
         counts = []
         for objective in self._objectives.values():
             counts.append(sum(objective.count(batch) for batch in batches))
@@ -219,7 +219,7 @@ class Updater:
         outcome: Outcome = "applied"
         if not all(math.isfinite(value) for value in [*sum_values, *norm_values]):
             outcome = "non_finite"
-            # If the loss is finite, the scale made the gradients overflow, and the scaler lowers it.
+            # If the loss is finite, the gradients overflowed by the scale, which the scaler lowers.
             # At a scale of 1 or less, the gradients themselves are not finite.
             if self.scaler and math.isfinite(sum_values[0]) and self.scaler.get_scale() > 1.0:
                 outcome = "overflow"

@@ -188,10 +188,8 @@ class Validator:
         return samples
 
     def copied_bleu(self) -> float | None:
-        """Return BLEU of the sources in place of translations, or None if a source is not one text.
-
-        It is what a run scores that has learnt nothing but to copy.
-        """
+        """Return the BLEU of a model that copies the source. Return None if there are several
+        sources, no source, or a source of vectors."""
         layout = self._config.data.layout
         if len(layout.columns) != 1 or layout.vector_column is not None:
             return None

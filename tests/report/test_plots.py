@@ -59,10 +59,10 @@ def test_by_length_has_lines_bands_and_n(plot, tmp_path, two_systems):
         assert frame.x0 < box.x0 < box.x1 < frame.x1
 
 
-@pytest.mark.parametrize("as_share", [False, True])
-def test_the_legend_names_a_run_that_begins_with_an_underscore(plot, three_systems, as_share):
+@pytest.mark.parametrize("as_retention", [False, True])
+def test_the_legend_names_a_run_that_begins_with_an_underscore(plot, three_systems, as_retention):
     hidden = [replace(arm, name=f"_{arm.name}") for arm in three_systems.arms]
-    axes = plot(replace(three_systems, arms=hidden), as_share=as_share)
+    axes = plot(replace(three_systems, arms=hidden), as_retention=as_retention)
     assert texts(axes.get_legend().get_texts())[-2:] == ["_none", "_initial"]
 
 
@@ -79,7 +79,7 @@ def test_arms_have_a_line_with_the_seeds_extremes(plot, grouped):
 
 
 def test_the_share_of_each_arm_is_its_retention(plot, grouped):
-    axes = plot(grouped, as_share=True)
+    axes = plot(grouped, as_retention=True)
     assert line_names(axes)[:2] == ["none", "initial"]
     shares = [row.scores["bleu"][1].retention.value for row in grouped.buckets]
     assert axes.get_lines()[0].get_ydata() == pytest.approx(shares)

@@ -122,10 +122,11 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
 
 
 def _quote_attachment(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool, bool]:
-    """Return the attachment of token i, a quotation mark or apostrophe, as `_attachment` does.
+    """Return whether token i, a quotation mark or apostrophe, is written without a space on its
+    left, and on its right.
 
-    The function changes `open_quotes`: it removes the last mark if token i closes that mark, and
-    adds token i if token i opens a quotation. An apostrophe leaves the stack as it is.
+    `open_quotes` is changed: the last mark is removed if token i closes that mark, and token i is
+    added if it opens a quotation. An apostrophe changes nothing.
     """
     token = tokens[i]
     if open_quotes and token in _QUOTES[open_quotes[-1]]:

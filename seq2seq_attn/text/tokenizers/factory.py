@@ -39,8 +39,8 @@ def build_tokenizers(
 ) -> tuple[Source, Tokenizer]:
     """Build the `Source` of the source side and the `Tokenizer` of the target side.
 
-    SentencePiece is trained on the lines: one model for both sides if `data.tokenizer.joint` is
-    set, or else one model per side. The other tokenizers need no training.
+    SentencePiece is trained on the lines: a model for both sides if `data.tokenizer.joint` is set,
+    or else a model per side. All tokenizers but SentencePiece need no training.
 
     Raises:
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.

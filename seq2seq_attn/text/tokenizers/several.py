@@ -124,11 +124,8 @@ class SentenceSource(Source):
     """Tokenize a text and add `SOURCE_END` after each token that ends a sentence, such as `.`, `!`
     and `?`. The marks allow attention over the sentences of a line.
 
-    A dot inside a word, as in `3.5` or `z.B.`, ends no sentence: spaCy makes one token of such a
-    word.
-
-    The last sentence of a line has a mark too if it ends with such a token, so that joined lines
-    keep their boundary.
+    A dot inside a word, as in `3.5` or `z.B.`, ends no sentence, because spaCy makes one token of
+    the word. The last sentence of a line is marked too, so that lines can be joined.
     """
 
     def __init__(self, text: Source) -> None:

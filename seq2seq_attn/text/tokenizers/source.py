@@ -138,9 +138,9 @@ def split_tokens(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     while len(tokens) - start > max_length:
         stop = start + max_length
         stops = range(stop, start + max_length // 2, -1)
-        after_sentence = (end for end in stops if tokens[end - 1].endswith(_SENTENCE_ENDS))
-        before_word = (end for end in stops if tokens[end].startswith(SPACE))
-        stop = next(after_sentence, None) or next(before_word, stop)
+        after_sentences = [end for end in stops if tokens[end - 1].endswith(_SENTENCE_ENDS)]
+        before_words = [end for end in stops if tokens[end].startswith(SPACE)]
+        [stop, *_] = [*after_sentences, *before_words, stop]
         segments.append(list(tokens[start:stop]))
         start = stop
     return [*segments, list(tokens[start:])]
