@@ -103,7 +103,7 @@ def _build_decoder(config: ModelConfig, encoder: Encoder) -> Decoder:
         "attention",
         config.attention.name,
         config.attention.options,
-        refusals=_find_encoder_refusals(config, encoder),
+        unmet=_find_unmet_by_encoder(config, encoder),
         memory_size=encoder.memory_size,
         normalizer=find_build("normalizer", config.attention.normalizer, function="weights"),
     )
@@ -143,12 +143,12 @@ def _build_output(
         num_source_ids=num_source_ids,
         source_embedding=encoder.token_embedding,
         read_out=decoder.read_out,
-        refusals=find_refusals(config, encoder, decoder),
+        unmet=find_unmet(config, encoder, decoder),
     )
     return output
 
 
-def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> dict[str, str]:
+def find_unmet(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> dict[str, str]:
     """Return the requirements of outputs and objectives that this model does not meet. The value of
     each is the reason that `build_variant` puts into the error for a variant with that
     requirement."""
@@ -192,24 +192,24 @@ def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> di
             f"reads out each source value, and {decoder_name} has no `read_out`",
         ),
     }
-    refusals = {name: reason for name, (is_met, reason) in requirements.items() if not is_met}
-    return refusals | _find_encoder_refusals(config, encoder)
+    unmet = {name: reason for name, (is_met, reason) in requirements.items() if not is_met}
+    return unmet | _find_unmet_by_encoder(config, encoder)
 
 
-def _find_encoder_refusals(config: ModelConfig, encoder: Encoder) -> dict[str, str]:
+def _find_unmet_by_encoder(config: ModelConfig, encoder: Encoder) -> dict[str, str]:
     encoder_name = f"model.encoder.name={config.encoder.name!r}"
-    refusals = {}
+    unmet = {}
     if not encoder.keeps_positions:
-        refusals["token_values"] = (
+        unmet["token_values"] = (
             f"needs a value for each source token, and {encoder_name} has positions of its own; "
             "choose another encoder, such as bigru"
         )
     if encoder.token_embedding is None:
-        refusals["source_embedding"] = (
+        unmet["source_embedding"] = (
             f"reads the embeddings of source tokens, and {encoder_name} has none, or reads a "
             "source of vectors; add -c output/softmax"
         )
-    return refusals
+    return unmet
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:

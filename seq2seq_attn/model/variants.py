@@ -235,14 +235,14 @@ def build_variant(
     name: str,
     options: Mapping[str, Any],
     *,
-    refusals: Mapping[str, str] = MappingProxyType({}),
+    unmet: Mapping[str, str] = MappingProxyType({}),
     **sizes: Any,
 ) -> Any:
     """Build a variant.
 
     Args:
         options: options of the variant, as in the configuration.
-        refusals: for each requirement that the model does not meet, the reason for the error. The
+        unmet: for each requirement that the model does not meet, the reason for the error. The
             error is raised if the variant lists this requirement in `requires`.
         sizes: arguments that the axis offers. The variant's `build` receives those that it has a
             parameter for.
@@ -255,22 +255,22 @@ def build_variant(
     key = axis.key.format(name=name)
     build = find_build(axis, name)
     asked = {size: value for size, value in sizes.items() if size in read_parameters(build)}
-    _check_requirements(key, build, refusals)
+    _check_requirements(key, build, unmet)
     built = build(**asked, **_checked_options(axis, name, build, sizes, options))
     if not isinstance(built, find_contract(axis)):
         raise UsageError(
             f"{key}: built {type(built).__name__}; expected an instance of "
             f"{find_contract(axis).__name__}"
         )
-    _check_requirements(key, built, refusals)  # a function has no `requires`, its result has
+    _check_requirements(key, built, unmet)  # a function has no `requires`, its result has
     return built
 
 
-def _check_requirements(key: str, variant: Any, refusals: Mapping[str, str]) -> None:
-    """Raise UsageError if `refusals` has a reason for one of `variant.requires`."""
+def _check_requirements(key: str, variant: Any, unmet: Mapping[str, str]) -> None:
+    """Raise UsageError if `unmet` has a reason for one of `variant.requires`."""
     for requirement in getattr(variant, "requires", ()):
-        if requirement in refusals:
-            raise UsageError(f"{key}: {refusals[requirement]}")
+        if requirement in unmet:
+            raise UsageError(f"{key}: {unmet[requirement]}")
 
 
 def find_contract(axis: Axis) -> type[Any]:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.build import find_refusals
+from seq2seq_attn.model.build import find_unmet
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.run import REVERSE
@@ -48,14 +48,14 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
             f"train.objectives.{REVERSE}: this name is that of the reverse model's loss; rename "
             "the module"
         )
-    refusals = find_refusals(config.model, model.encoder, model.decoder)
+    unmet = find_unmet(config.model, model.encoder, model.decoder)
     if not config.data.links:
-        refusals["links"] = (
+        unmet["links"] = (
             "reads word alignments of the training pairs: set data.links to ibm1, to a Pharaoh "
             "file, or, with data.corpus=captions, to gold"
         )
     objectives = {
-        name: build_variant(OBJECTIVE, name, objective.options, refusals=refusals)
+        name: build_variant(OBJECTIVE, name, objective.options, unmet=unmet)
         for name, objective in config.train.objectives.items()
     }
     for name, objective in objectives.items():
