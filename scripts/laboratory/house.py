@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "lines of the longest function": 57,
-    "package: tokens": 188_070,
+    "package: tokens": 188_230,
     "laboratory: tokens": 63_807,
     "web: lines": 3_560,
     "tests: tokens": 232_580,
