@@ -52,16 +52,12 @@ class OptimizerConfig(Section):
 class ScheduleConfig(Section):
     """The learning rate schedule: linear warm-up, then the named shape."""
 
-    name: Literal["constant", "inverse_sqrt", "cosine", "trapezoid", "plateau"] = "constant"
+    name: Literal["constant", "inverse_sqrt", "cosine", "trapezoid"] = "constant"
     warmup_updates: NonNegativeInt = 0
     final_ratio: Probability = 0.0
     """The ratio of the learning rate at the end of `cosine` and `trapezoid`."""
     cooldown: Probability = 0.2
     """The share of all updates, at the end of training, in which `trapezoid` lowers the rate."""
-    factor: PositiveFloat = 0.5
-    """The factor by which `plateau` multiplies the learning rate."""
-    patience: NonNegativeInt = 2
-    """The number of consecutive validations without a better score that `plateau` tolerates."""
 
 
 class TeacherForcingConfig(Section):
@@ -69,7 +65,7 @@ class TeacherForcingConfig(Section):
     The probability changes from `start` to `end` in `num_updates` updates (Bengio et al. 2015,
     section 2.4)."""
 
-    schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
+    schedule: Literal["constant", "linear"] = "constant"
     start: Probability = 1.0
     end: Probability = 0.0
     num_updates: PositiveInt = 10_000

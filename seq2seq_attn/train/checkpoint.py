@@ -92,8 +92,6 @@ class TrainState:
     """number of hypotheses that the length limit ended, in the best validation"""
     num_without_better: int = 0
     """number of validations since the best validation"""
-    plateau_factor: float = 1.0
-    """factor on the learning rate that the schedule `plateau` has reached"""
     end_reason: str | None = None
     """the reason why training ended; None before the end"""
     metrics_position: int = 0
@@ -119,9 +117,7 @@ class TrainState:
     def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
         """Record a validation. Return whether it is the best so far by the configured metric; equal
         scores are compared by perplexity, because BLEU is 0 early in training. After a perfect
-        score, a validation with the same score counts as one without a better score. The schedule
-        `plateau` lowers the learning rate after each series of `patience + 1` validations that are
-        not the best."""
+        score, a validation with the same score counts as one without a better score."""
         self.validated_at = self.update
         metric = config.validation.metric
         score = validation.scores[metric]
@@ -136,9 +132,6 @@ class TrainState:
             self.best_num_cut = validation.num_cut
             return True
         self.num_without_better += 1
-        schedule = config.schedule
-        if schedule.name == "plateau" and self.num_without_better % (schedule.patience + 1) == 0:
-            self.plateau_factor *= schedule.factor
         return False
 
     def is_validation_due(self, config: TrainConfig) -> bool:

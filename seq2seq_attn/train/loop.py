@@ -208,7 +208,7 @@ class Trainer:
         epoch = state.epoch
         began_at = time.monotonic()
         batches = next(updates)
-        settings = self.schedules.settings(state.update, plateau_factor=state.plateau_factor)
+        settings = self.schedules.settings(state.update)
         result = self.updater.apply_update(batches, update=state.update, **settings)
         state.record_update(result, batches)
         state.elapsed_s = time.monotonic() - self.began_at

@@ -9,9 +9,6 @@ from seq2seq_attn.errors import UsageError
 
 FALLING = ("cosine", "trapezoid")
 """learning rate schedules that fall until the planned end of training"""
-EXPONENTIAL_FLOOR = 0.01
-"""Value of k^i, in the notation of Bengio et al. (2015), at the end of the exponential schedule of
-the teacher forcing ratio."""
 
 
 class UpdateSettings(TypedDict):
@@ -55,14 +52,8 @@ class Schedules:
                     "train.max_epochs or train.max_updates"
                 )
 
-    def settings(self, update: int, *, plateau_factor: float = 1.0) -> UpdateSettings:
-        """Return the settings of an update.
-
-        Args:
-            update: index of the update; the first update has index 0.
-            plateau_factor: factor on the learning rate that the schedule `plateau` has reached
-                (`TrainState.plateau_factor`).
-        """
+    def settings(self, update: int) -> UpdateSettings:
+        """Return the settings of the update with this index."""
         factor = learning_rate_factor(
             update, self._config.schedule, total_updates=self.total_updates
         )
@@ -75,7 +66,7 @@ class Schedules:
             is_over = objective.end < 1.0 and update >= objective.end * total
             weights[name] = objective.weight if has_begun and not is_over else 0.0
         return {
-            "learning_rate": self._config.optimizer.learning_rate * factor * plateau_factor,
+            "learning_rate": self._config.optimizer.learning_rate * factor,
             "teacher_forcing_ratio": teacher_forcing_ratio(update, self._config.teacher_forcing),
             "objective_weights": weights,
         }
@@ -112,8 +103,7 @@ def learning_rate_factor(
     `trapezoid` stays at 1, and falls linearly to `final_ratio` in the last part of training, whose
     share of all updates is `cooldown` (Hägele et al. 2024).
 
-    `constant` and `plateau` stay at 1. The factor by which `plateau` reacts to scores is
-    `TrainState.plateau_factor`.
+    `constant` stays at 1.
 
     Raises:
         UsageError: the schedule is `cosine` or `trapezoid`, and the end of training is unknown.
@@ -128,8 +118,7 @@ def learning_rate_factor(
     if total_updates is None:
         raise UsageError(
             f"train.schedule.name={config.name!r}: needs to know when training ends;"
-            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or "
-            "'constant'"
+            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt' or 'constant'"
         )
     if config.name == "cosine":
         progress = min(1.0, (update - warmup) / max(1, total_updates - warmup))
@@ -144,41 +133,12 @@ def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
     """Return the probability in [0, 1] that a decoder step sees the reference token at an update.
 
     This is scheduled sampling (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for
-    Sequence Prediction with Recurrent Neural Networks", section 2.4). In the paper, the exponential
-    and inverse sigmoid schedules approach 0 asymptotically, and the linear schedule stops at a
-    floor. Here, every schedule goes from `start` to `end` in `num_updates` updates and stays there.
+    Sequence Prediction with Recurrent Neural Networks", section 2.4). The linear schedule goes from
+    `start` to `end` in `num_updates` updates and stays there.
     """
     if update <= 0 or config.schedule == "constant":
         return config.start
     if update >= config.num_updates:
         return config.end
-    if config.schedule == "linear":
-        share = 1.0 - update / config.num_updates
-    elif config.schedule == "exponential":
-        # k is chosen so that k^i ends at the floor. Then the values are scaled to end at 0.
-        power: float = EXPONENTIAL_FLOOR ** (update / config.num_updates)
-        share = (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
-    else:
-        share = _inverse_sigmoid(update, config.num_updates)
+    share = 1.0 - update / config.num_updates
     return config.end + (config.start - config.end) * share
-
-
-def _inverse_sigmoid(update: int, num_updates: int) -> float:
-    """Return k / (k + exp(i / k)) at update i, scaled to go from 1 to 0.
-
-    The constant k is chosen so that the midpoint lies halfway: k ln k = num_updates / 2. The
-    equation is solved for k by bisection.
-    """
-    # k ln k is 0 at 1, grows with k, and exceeds num_updates / 2 at num_updates + 2.
-    low = 1.0
-    k = num_updates + 2.0
-    for _ in range(100):
-        middle = (low + k) / 2
-        if middle * math.log(middle) < num_updates / 2:
-            low = middle
-        else:
-            k = middle
-    first = k / (k + 1.0)
-    last = 1.0 / (k + 1.0)
-    value = 1.0 / (1.0 + math.exp((update - num_updates / 2) / k))
-    return (value - last) / (first - last)

@@ -119,16 +119,6 @@ def test_patience_ends_training_after_a_perfect_score(metric, score, waited):
     assert state.num_without_better == waited
 
 
-def test_plateau_lowers_the_rate_after_its_patience():
-    config = settings(schedule={"name": "plateau", "factor": 0.5, "patience": 1})
-    state = TrainState()
-    factors = []
-    for bleu in (1, 0, 0, 0, 0, 2, 0):
-        state.record_validation(validation(3.0, bleu), config)
-        factors.append(state.plateau_factor)
-    assert factors == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.25]
-
-
 @pytest.mark.parametrize(
     ("limits", "state", "reason"),
     [
