@@ -18,6 +18,7 @@ import seq2seq_attn
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "runs" / "demo.html"
+NOTEBOOKS = ROOT / "build" / "notebooks"
 project = "seq2seq-attn"
 author = copyright = ""
 release = seq2seq_attn.__version__
@@ -55,6 +56,7 @@ NAVIGATION = {
         "docs/learn/2-attention",
         "docs/learn/3-search",
         "docs/learn/4-measuring",
+        "docs/lab",
     ],
     "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/api"],
     "Look up": ["docs/mechanisms", "docs/commands", "docs/configuration", "docs/trouble"],
@@ -83,9 +85,14 @@ TRY_IT = (
 )
 
 
+NOTEBOOKS_LINK = '<a href="../notebooks.zip"><code>notebooks.zip</code></a>'
+
+
 def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
-    """The navigation to README; links to source files become downloads."""
+    """The navigation to README, the notebooks to the page about a lab; links to source files become downloads."""
     source[0] = re.sub(r"\]\((?!https?:)(?!\S*learn/)(\S+\.py)\)", r"](path:\1)", source[0])
+    if page == "docs/lab" and NOTEBOOKS.exists():
+        source[0] = source[0].replace("`notebooks.zip`", NOTEBOOKS_LINK, 1)
     if page == "README":
         if DEMO.exists():
             source[0] = source[0].replace("\n\n", f"\n\n{TRY_IT}\n\n", 1)
@@ -111,6 +118,8 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         )
         if DEMO.exists():
             shutil.copy(DEMO, app.outdir / "demo.html")
+        if NOTEBOOKS.exists():
+            shutil.make_archive(str(app.outdir / "notebooks"), "zip", NOTEBOOKS)
 
 
 def setup(app: Sphinx) -> None:

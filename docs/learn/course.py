@@ -6,19 +6,22 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import torch
 
 import seq2seq_attn
 
-# The folder of the project: from here on, all paths start there, whichever folder the notebook was opened in.
-ROOT = next(
-    folder
-    for folder in (Path.cwd(), *Path.cwd().parents)
-    if (folder / "data" / "captions").is_dir()
-)
-os.chdir(ROOT)
+CAPTIONS = Path("data/captions")
+# In a clone, all paths start at its folder, whichever folder the notebook was opened in. Elsewhere they start at the folder
+# of the notebook, and the corpus is the installed package's.
+for folder in (Path.cwd(), *Path.cwd().parents):
+    if (folder / CAPTIONS).is_dir():
+        os.chdir(folder)
+        break
+else:
+    CAPTIONS = Path(str(files("seq2seq_attn"))) / "_packaged" / CAPTIONS
 TEXT, RUNS = Path("runs/learn/text"), Path("runs/learn")
 
 NUM_TYPES = 800
@@ -48,7 +51,7 @@ def captions() -> dict[str, tuple[list[str], list[str]]]:
     """German and English lines of `train`, `valid` and `test`: the short sentences of the embedded corpus that have
     frequent words only. They are also written to runs/learn/text."""
     columns = [
-        gzip.open(f"data/captions/train.{language}.gz", "rt", encoding="utf-8")
+        gzip.open(CAPTIONS / f"train.{language}.gz", "rt", encoding="utf-8")
         for language in ("de", "en")
     ]
     pairs = list(

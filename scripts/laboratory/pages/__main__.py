@@ -11,6 +11,7 @@ from scripts.laboratory.pages import (
     bottleneck,
     index,
     mechanisms,
+    notebooks,
     pictures,
     quality,
     reference,
@@ -89,14 +90,18 @@ def main(arguments: Sequence[str]) -> int:
             return check()
         case ["learn"]:
             return site.execute()
+        case ["notebooks"]:
+            return notebooks.write()
         case ["site"]:
             site.execute()
+            notebooks.write()
             return site.build()
         case ["index", repository, tag]:
             index.write(repository, tag)
             return 0
     text = " ".join(arguments)
-    print(f"scripts/docs {text}: expected nothing, check, learn, site or index", file=sys.stderr)
+    commands = "nothing, check, learn, notebooks, site or index"
+    print(f"scripts/docs {text}: expected {commands}", file=sys.stderr)
     return 2
 
 
