@@ -52,6 +52,7 @@ def test_an_unchanged_translation_is_the_same_page(seed, unchanged):
         ),
         ("<a class=notranslate>a</a>b &lt;3", "<a class=notranslate>a</a>B &lt;3"),
         ("<p>&auml; &#98; c & d", "<p>Ä B C &amp; D"),
+        ("a <![CDATA[b]]> c", "A <![CDATA[b]]> C"),
         ("a &lt;b id=&quot;c&quot;&gt; d", "A &lt;b id=&quot;c&quot;&gt; D"),
         ("a <![endif]>b <?php 'a > b' ?> c", "A <![endif]> B <?php 'a > b' ?> C"),
         ("<p/>a <code/> b<br/>c", "<p/>A <code/> B<br/>C"),

@@ -17,7 +17,6 @@ _TAG = re.compile(
 """matches a tag, also in its escaped form (`&lt;b&gt;`), a comment, an element without text, and
 the end of the document; matches `<` alone where an entity or an encoding other than UTF is
 declared, and where a tag does not end"""
-_CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 _IS_TRANSLATED = re.compile(
     r"""(?xi)
     \b(?:translate\s*=\s*["']?(yes|no)\b|mtype=["']protected|notranslate\b)
@@ -65,7 +64,6 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
 
 def split_markup(markup: str) -> list[str]:
     """Return the decoded texts of some markup, and the markup before, between and behind them."""
-    markup = _CDATA.sub(lambda match: html.escape(match[1]), markup)
     pieces = []
     gap = ""
     position = 0

@@ -10,8 +10,8 @@ from seq2seq_attn.text.documents.placeholders import TAG
 _WIDTH = 42
 """number of characters in a line of a cue, by the usual guidelines for subtitles"""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_TIME = re.compile(r"(?:[ \t]*\d+[ \t]*(?:\r\n|\r|\n))?[^\r\n]*-->")
-"""matches a line with time stamps, and the number above it"""
+_TEXT = re.compile(r"(?!(?:[ \t]*\d+[ \t]*(?:\r\n|\r|\n))?[^\r\n]*-->)[^\S\r\n]*\S")
+"""matches a line that is not blank, has no time stamps and is not the number above them"""
 _BREAK = re.compile(r"\r\n|\r|\n")
 _BEFORE_TEXT = "-–— \t\r\n\f\xa0"
 """dashes and spaces before a text"""
@@ -26,8 +26,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     start = stop = 0
     for line in _LINE.finditer(document):
         is_time = "-->" in line[0]
-        is_content = line[0].strip() and not _TIME.match(document, line.start())
-        is_text = is_in_cue and is_content
+        is_text = is_in_cue and _TEXT.match(document, line.start())
         if start < stop and not (is_text and not _BEGINS_TEXT.match(line[0])):
             bare = TAG.sub(lambda tag: " " * len(tag[0]), document[start:stop]).rstrip()
             end = start + len(bare)

@@ -1,5 +1,6 @@
 """XLIFF 1.2 and 2, and TMX: units with a source, and a target where its translation belongs."""
 
+import html
 import re
 from collections.abc import Iterator
 from xml.parsers.expat import ParserCreate
@@ -15,6 +16,7 @@ _LANGUAGE = re.compile(
 """matches a language of XLIFF; the first group is `s` or `t`"""
 _VARIANT = re.compile(r"""(?s).*?\s(?:xml:)?lang\s*=\s*["']([\w-]+).*""")
 _UNITS = "trans-unit segment tu".split()
+_CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 Unit = dict[str, re.Match[str]]
 """the first tags of each name in a unit"""
 
@@ -59,13 +61,14 @@ def _find_text(document: str, unit: Unit, language: str) -> Iterator[Text]:
     if "/source" not in unit:
         return
     end = unit["/source"]
-    original = document[unit["source"].end() : end.start()]
+    content = document[unit["source"].end() : end.start()]
+    original = _CDATA.sub(lambda match: html.escape(match[1]), content)
     after = end[0].replace("source", "target")
     before = after.replace("/", "")
     target = unit.get("target")
     if target:
         closing = unit.get("/target", target)  # <target/> has no other tag
-        if read_markup(document[target.end() : closing.start()]):
+        if re.sub("<[^!][^>]*>", "", document[target.end() : closing.start()]).strip():
             return
         start = target.start()
         stop = closing.end()
