@@ -18,7 +18,12 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run import Run
-from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
+from seq2seq_attn.runtime.memory import (
+    TRAINING_PRIMITIVES,
+    give_back_memory,
+    keep_primitives,
+    reuse_large_blocks,
+)
 from seq2seq_attn.runtime.signals import StopRequest, record_signals
 from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, save_training
@@ -76,6 +81,7 @@ def train(
         SystemExit: SIGTERM (exit code 143) or SIGHUP (129) arrived; the state has been saved.
     """
     reuse_large_blocks()
+    keep_primitives(TRAINING_PRIMITIVES)
     with join_group() as group, ExitStack() as opened:
         with group.in_turn():
             path = check_start(config, run_dir, resume=resume, overwrite=overwrite)

@@ -8,8 +8,10 @@ import sys
 import pytest
 import torch
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.config import load_config
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import explain_memory_error, keep_primitives, paused_collector
+from seq2seq_attn.train.loop import train
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
@@ -21,6 +23,15 @@ def test_the_cache_is_limited_unless_the_user_says_how(monkeypatch):
     monkeypatch.setenv(CAPACITY, "7")
     keep_primitives(64)
     assert os.environ[CAPACITY] == "7"
+
+
+def test_training_caches_fewer_primitives_than_onednn_would(monkeypatch, tmp_path):
+    monkeypatch.setenv(CAPACITY, "")
+    monkeypatch.delenv(CAPACITY)
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(UsageError):
+        train(load_config(["quickstart"]), run_dir=tmp_path)
+    assert int(os.environ[CAPACITY]) < 1024
 
 
 def test_the_collector_is_paused_and_then_spares_what_was_loaded():
