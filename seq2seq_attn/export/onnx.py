@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch.export import ExportedProgram
 
-from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
@@ -44,41 +43,35 @@ def export_onnx(run: Run, folder: Path) -> None:
     described["state"] = graphs.state
     with replaced_folder(folder, FILES) as temporary:
         write_graphs(graphs, temporary)
-        _check_graphs(graphs, temporary)
         write_json(temporary / "model.json", described)
         list_files(temporary, temporary.iterdir())
 
 
 def write_graphs(graphs: Graphs, folder: Path) -> None:
-    """Write `prepare.onnx` and `step.onnx` into a folder, which is created."""
+    """Write `prepare.onnx` and `step.onnx` into a folder, which is created, and run them for a
+    sentence. Raises UsageError if this fails."""
     folder.mkdir(parents=True, exist_ok=True)
     memory_and_state = [*graphs.memory, *graphs.state]
     next_state = [f"next_{name}" for name in graphs.state]
     prepare_inputs = ["source_ids", "extended_ids"]
     step_inputs = ["previous_ids", *memory_and_state]
     step_outputs = ["log_probs", "weights", *next_state]
-    _write_graph(graphs.prepare, folder / "prepare.onnx", prepare_inputs, memory_and_state)
-    _write_graph(graphs.step, folder / "step.onnx", step_inputs, step_outputs)
-
-
-def _check_graphs(graphs: Graphs, folder: Path) -> None:
-    """Run the graphs for a sentence. Raises UsageError if an operation cannot be run."""
-    from onnx.reference import ReferenceEvaluator
-
     ids = np.array([[UNK, EOS]])
     values = {"source_ids": ids, "extended_ids": ids, "previous_ids": np.array([BOS])}
-    for name, outputs in ("prepare", [*graphs.memory, *graphs.state]), ("step", []):
-        try:
-            graph = ReferenceEvaluator(str(folder / f"{name}.onnx"))
-            results: Any = graph.run(None, {wanted: values[wanted] for wanted in graph.input_names})
-        except Exception as error:
-            raise UsageError(f"{name}.onnx cannot be run: {shorten(str(error))}") from error
-        values |= zip(outputs, results, strict=False)
+    _write_graph(graphs.prepare, folder / "prepare.onnx", prepare_inputs, memory_and_state, values)
+    _write_graph(graphs.step, folder / "step.onnx", step_inputs, step_outputs, values)
 
 
 def _write_graph(
-    program: ExportedProgram, path: Path, inputs: Sequence[str], outputs: Sequence[str]
+    program: ExportedProgram,
+    path: Path,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    values: dict[str, Any],
 ) -> None:
+    """Write a graph, and run it with `values`, to which its outputs are added."""
+    from onnx.reference import ReferenceEvaluator
+
     # PyTorch logs warnings of missing packages that this export does not need.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
@@ -87,11 +80,14 @@ def _write_graph(
             written = torch.onnx.export(
                 program, input_names=inputs, output_names=outputs, dynamo=True, verbose=False
             )
+            assert written is not None
+            written.save(path)
+            graph = ReferenceEvaluator(str(path))
+            results: Any = graph.run(None, {name: values[name] for name in graph.input_names})
+            values |= zip(outputs, results, strict=True)
         except Exception as error:  # the innermost error names the operation
             cause: BaseException = error
             while cause.__cause__ is not None:
                 cause = cause.__cause__
             reason = " ".join(str(cause).split())
             raise UsageError(f"this model cannot be written as ONNX: {reason[:300]}") from error
-    assert written is not None
-    written.save(path)

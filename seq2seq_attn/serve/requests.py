@@ -5,7 +5,6 @@ import base64
 import hmac
 import ipaddress
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -161,13 +160,10 @@ def parse_form(text: str) -> dict[str, Any]:
 
 def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the values of a form by name. The value of a repeated name is a list."""
-    lists: dict[str, list[Any]] = defaultdict(list)
+    lists: dict[str, list[Any]] = {}
     for name, value in items:
-        lists[name].append(value)
-    grouped: dict[str, Any] = {}
-    for name, values in lists.items():
-        grouped[name] = values if len(values) > 1 else values[0]
-    return grouped
+        lists.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in lists.items()}
 
 
 def check_key(request: Request, access: Access, in_body: object = None) -> None:
