@@ -4,17 +4,20 @@
 
 The line is tokenized as the run tokenizes: by spaCy's rules (needs spacy), as characters, at spaces
 or by SentencePiece's unigram model. The search is greedy. Words are written with spaces between
-them. Everything but spaCy's rules needs onnxruntime and numpy alone.
+them. Words that the model does not know pass through it as in `seq2seq translate`
+([pass_words.py](pass_words.py)). Everything but spaCy's rules needs onnxruntime and numpy alone.
 """
 
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
+from pass_words import Passing, Result
 
 SPACE = "▁"
 
@@ -65,16 +68,38 @@ def check(folder: Path) -> None:
 
 
 def translate(folder: Path, line: str) -> str:
-    """The translation of a line."""
+    """The translation of a line. Words that the model does not know pass through it, if the run
+    says so."""
     check(folder)
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     prepare, step = (
         onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")
     )
+    target = about["target"]
+
+    def detokenize(tokens: Sequence[str]) -> str:
+        marked = SPACE in "".join(tokens) or target["tokenizer"] in ("characters", "sentencepiece")
+        return "".join(tokens).replace(SPACE, " ").strip() if marked else " ".join(tokens)
+
+    def translate_text(text: str) -> Result:
+        return search(about, prepare, step, tokenize(text, about["source"]))
+
+    if about["words"] and about["search"]["unk"] == "pass":
+        tokenize_word = lambda word: tokenize(word, about["source"])  # noqa: E731
+        return Passing(about, tokenize_word, translate_text, detokenize).translate(line)
+    return detokenize(translate_text(line).tokens)
+
+
+def search(
+    about: dict[str, Any],
+    prepare: onnxruntime.InferenceSession,
+    step: onnxruntime.InferenceSession,
+    tokens: list[str],
+) -> Result:
+    """The greedy translation of source tokens."""
     known = {token: number for number, token in enumerate(about["source"]["tokens"])}
-    tokens = tokenize(line, about["source"])
     special = about["ids"]
-    search = about["search"]
+    settings = about["search"]
     source = np.array([[*(known.get(token, special["unk"]) for token in tokens), special["eos"]]])
     written = {
         token: number
@@ -92,25 +117,25 @@ def translate(folder: Path, line: str) -> str:
     passed = {node.name: inputs[node.name] for node in prepare.get_inputs()}
     values = dict(zip(names, prepare.run(None, passed), strict=True))
     wanted = [one.name for one in step.get_inputs()]
-    limit = int((search["max_length_ratio"] or 2.0) * len(tokens)) + search["max_length_extra"]
+    limit = int((settings["max_length_ratio"] or 2.0) * len(tokens)) + settings["max_length_extra"]
     previous = special["bos"]
     words = list[str]()
+    rows = [np.zeros(len(tokens) + 1)]
+    log_prob = 0.0
     while len(words) < limit:
         inputs = {**values, "previous_ids": np.array([previous])}
-        log_probs, _, *state = step.run(None, {name: inputs[name] for name in wanted})
+        log_probs, weights, *state = step.run(None, {name: inputs[name] for name in wanted})
         log_probs[0, [special["pad"], special["bos"]]] = -np.inf
         previous = int(log_probs[0].argmax())
+        log_prob += float(log_probs[0, previous])
         values |= dict(zip(about["state"], state, strict=True))
         if previous == special["eos"]:
             break
         words.append(
             [*about["target"]["tokens"], *tokens, ""][previous]
         )  # beyond the vocabulary: a copied position
-    marked = SPACE in "".join(words) or about["target"]["tokenizer"] in (
-        "characters",
-        "sentencepiece",
-    )
-    return "".join(words).replace(SPACE, " ").strip() if marked else " ".join(words)
+        rows.append(weights[0])
+    return Result(words, tokens, log_prob, np.stack(rows)[1:])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""The example for ONNX passes unknown words as the package does. The model is a dictionary."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.text.known_words import PATTERN
+from tests.translate.test_unknown import PAIRS, WORDS, translate
+
+PATH = Path(__file__).parents[2] / "examples" / "pass_words.py"
+SPEC = importlib.util.spec_from_file_location("pass_words", PATH)
+pass_words = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(pass_words)
+SIDE = {"tokens": list(PAIRS), "tokenizer": "spaces", "lowercase": False}
+ABOUT = {"words": WORDS.as_json() | {"pattern": PATTERN}, "source": SIDE}
+
+
+def translate_text(text, numbers_become=None):
+    source = text.split()
+    tokens = [PAIRS.get(token, "<unk>") for token in source]
+    if numbers_become:
+        tokens = [numbers_become if token in ("three", "four") else token for token in tokens]
+    return pass_words.Result(tokens, source, -1.0, np.eye(len(source) + 1)[:-1])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Das Rad kostet drei Euro .",
+        "Das Rad kostet 4711 Euro .",
+        "Kowalski sieht ( Xu-7 ) .",
+        "Das 47 kostet 47 Euro .",
+        "DAS RAD kostet Euro .",
+        "Kowalski 12345",
+        "",
+    ],
+)
+def test_unknown_words_pass_as_in_the_package(line):
+    passing = pass_words.Passing(ABOUT, str.split, translate_text, " ".join)
+    [expected] = translate([line])
+    assert passing.translate(line).replace(" ", "") == expected.text.replace(" ", "")
+
+
+def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
+    passing = pass_words.Passing(
+        ABOUT, str.split, lambda text: translate_text(text, "15"), " ".join
+    )
+    assert passing.translate("Das Rad kostet 4711 Euro") == "The bike costs 4711 euros"
