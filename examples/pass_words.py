@@ -40,7 +40,7 @@ class Passing:
         self.known = set(self.words["known"])
         self.side = about["source"]
         self.vocab = set(self.side["tokens"])
-        self.pattern = re.compile(self.words["pattern"])
+        self.pattern: re.Pattern[str] = re.compile(self.words["pattern"])
         self.tokenize = tokenize
         self.translate_text = translate
         self.detokenize = detokenize
@@ -117,7 +117,9 @@ class Passing:
             others = others[1:] + others[:1]
         return versions or [{}]
 
-    def put_back(self, line: str, stand_ins: dict[str, Any], result: Result) -> Any:
+    def put_back(
+        self, line: str, stand_ins: dict[str, Any], result: Result
+    ) -> tuple[int, float, str]:
         """The number of lost words, the negative log-probability, and the text with the unknown
         words in place of their stand-ins."""
         targets = {target.lower(): word for word, (_, target) in stand_ins.items()}
