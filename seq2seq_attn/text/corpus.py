@@ -27,7 +27,7 @@ from seq2seq_attn.text.tables import (
 
 Spec = str | Sequence[str]
 """names a text: a prefix, a table, or the files [source, target]"""
-KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
+KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX, XLIFF, PO)"
 _OTHER_LANGUAGES = "see --source-language and --target-language"
 _NUM_NAMED_ROWS = 1_000
 """number of first rows whose keys are taken as the names of columns"""

@@ -1,7 +1,7 @@
-"""Read tables of parallel text as rows: TSV, CSV, JSON and TMX.
+"""Read tables of parallel text as rows: TSV, CSV, JSON, TMX, XLIFF and PO.
 
 A row maps keys to text. The keys are column numbers from "1" in TSV and CSV, the keys of an object
-in JSON, and languages in TMX.
+in JSON, languages in TMX and XLIFF, and `msgid` and `msgstr` in PO.
 """
 
 import csv
@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.documents.catalogues import find_pairs
 from seq2seq_attn.text.documents.kinds import CATALOGUE, JSON, SUBTITLES, XML, kind_by_content
+from seq2seq_attn.text.documents.units import LANGUAGE
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.lines import MAX_LINE_BYTES, iter_blocks, iter_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
@@ -31,6 +33,16 @@ _HEAD_SIZE = 1 << 16
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _TMX_CODES = {"bpt", "ept", "ph", "it", "ut"}
 """TMX elements that contain markup instead of text"""
+_XLIFF_UNIT = re.compile(
+    r"""(?xs)
+    <(?:\w+:)?(?:trans-unit|segment)\b(?![^>]*\s(?:translate=.no|state=.initial))[^>]*>\s*
+    <(?:\w+:)?source\b[^>]*>(.*?)</(?:\w+:)?source>\s*
+    (?:<(?:\w+:)?seg-source\b.*?</(?:\w+:)?seg-source>\s*)?
+    (?:<(?:\w+:)?target\b(?![^>]*\sstate=.n)[^>]*(?<!/)>(.*?)</(?:\w+:)?target>)?
+    """
+)
+"""matches a unit of XLIFF. Its groups are source and target; the second is None without a
+translation, or where its state is new or begins with `needs`."""
 _ENTITY = re.compile(r"&(?!amp;|lt;|gt;|quot;|apos;)[a-zA-Z]\w*;")
 """an HTML entity that XML does not define"""
 
@@ -307,15 +319,40 @@ def _tmx_row(unit: str) -> Row | None:
     return row
 
 
+def _xliff_rows(path: Path) -> Rows:
+    """Yield the rows of XLIFF, as of TMX. The row of an unfinished unit is empty."""
+    document = "".join(iter_blocks(path))
+    codes = sorted(set(LANGUAGE.findall(document)))
+    if "xliff>" not in document[-99:] or [side for side, _ in codes] != ["s", "t"]:
+        raise ValueError("expected </xliff>, one language of sources, and one of targets")
+    number = 1
+    position = 0
+    for unit in _XLIFF_UNIT.finditer(document):
+        number += document.count("\n", position, unit.start())
+        position = unit.start()
+        variants = ""
+        for (_, code), segment in zip(codes, unit.groups(), strict=True):
+            variants += f'<tuv lang="{code}"><seg>{segment}</seg></tuv>'
+        yield number, {} if unit[2] is None else _tmx_row(f"<tu>{variants}</tu>")
+
+
+def _po_rows(path: Path) -> Rows:
+    """Yield the rows of a catalogue, and their numbers."""
+    for number, row in enumerate(find_pairs("".join(iter_blocks(path))), 1):
+        yield number, {key: one_line(text) for key, text in row.items()}
+
+
 _is_tmx = re.compile(r"(?i)\A\s*<([^\0]*<)?tmx\b").match
 _ADVICE = {
-    XML: "XML; convert it to TMX or TSV",
+    XML: "XML; convert it to TMX, XLIFF or TSV, and name it so",
     SUBTITLES: "subtitles; remove their time stamps",
-    CATALOGUE: "a PO catalogue; convert it to TMX or TSV",
+    CATALOGUE: "a PO catalogue; name it NAME.po",
 }
 """advice for the user, by the kinds of documents that cannot be read"""
 FORMS = (
     Form("TMX", (".tmx",), _is_tmx, _tmx_rows),
+    Form("XLIFF", (".xlf", ".xliff"), XML.pattern.match, _xliff_rows),
+    Form("PO", (".po",), CATALOGUE.pattern.search, _po_rows),
     Form(
         "JSON",
         (".json", ".jsonl", ".ndjson"),

@@ -36,9 +36,27 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         forms = list(_EMPTY.finditer(document, *entry.span(4)))
         for index, form in enumerate(forms):
             is_singular = not entry[3] or (index == 0 and len(forms) == 2)
-            source = entry[2 if is_singular else 3]
-            lines = [json.loads(line, strict=False) for line in re.findall(_STRING, source)]
-            yield Text(*form.span(1), "".join(lines), entry.end())
+            text = _decode(entry[2 if is_singular else 3])
+            yield Text(*form.span(1), text, entry.end())
+
+
+def find_pairs(document: str) -> Iterator[dict[str, str]]:
+    """Yield the text and the translation of each entry, of a plural the last form. Yield an empty
+    dictionary for an entry that is fuzzy or not translated. Raises ValueError as `find_texts`."""
+    is_fuzzy = False
+    for item in scan(_ITEM, document):
+        if re.match("#,.*fuzzy", item[0]):
+            is_fuzzy = True
+        elif item[2]:
+            pair = {"msgid": _decode(item[3] or item[2]), "msgstr": _decode(item[6] or "")}
+            yield {} if is_fuzzy else pair
+            is_fuzzy = False
+
+
+def _decode(strings: str) -> str:
+    """Return the text of strings."""
+    lines = re.findall(_STRING, strings)
+    return "".join(json.loads(line, strict=False) for line in lines)
 
 
 def encode(translation: str, original: str) -> str:

@@ -10,7 +10,7 @@ from seq2seq_attn.text.documents.base import Form, Text
 from seq2seq_attn.text.documents.markup import encode, find_tags, read_markup
 from seq2seq_attn.text.languages import short_code
 
-_LANGUAGE = re.compile(
+LANGUAGE = re.compile(
     r"""\s([st])(?:ource-language|rcLang|arget-language|rgLang)\s*=\s*["']([\w-]+)"""
 )
 """matches a language of XLIFF; the first group is `s` or `t`"""
@@ -35,7 +35,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
     ParserCreate(namespace_separator=" ").Parse(document, True)
     source, target = map(short_code, languages.split())
     sides = {source: "source", target: "target"}
-    for initial, code in _LANGUAGE.findall(document):
+    for initial, code in LANGUAGE.findall(document):
         if not sides.get(short_code(code), "").startswith(initial):
             raise UserError(f"language {code}: the run translates {source} to {target}")
     side = "seg"  # no other name in XLIFF
