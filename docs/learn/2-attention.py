@@ -63,7 +63,7 @@ def jump_back(translation):
 candidates = [line for line in german if len(course.words(line)) in (10, 11, 12) and ", d" in line]
 translation = next(
     each
-    for each, line in zip(additive.translate(candidates), candidates, strict=True)
+    for each, line in zip(additive.translate(candidates, beam_size=1), candidates, strict=True)
     if each.text == english[german.index(line)] and jump_back(each) >= 2
 )
 sentence = german[english.index(translation.text)]
