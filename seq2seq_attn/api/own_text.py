@@ -183,12 +183,14 @@ def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
         if num_characters <= MAX_SPELLED * len(sentences.lines):
             name, target_name = "characters", None
     reason = f"lines are {_KINDS[source.kind]} and {_KINDS[target.kind]}"
+    if name == "sentencepiece" and source.is_closed and (target_name or target.is_closed):
+        # Too few words allow only a small vocabulary of subwords, which makes lines long.
+        name = "spacy"
     if name == "spacy":
         why_not = _why_no_words(target.lines[:NUM_LINES], [*data.layout.texts, target.language])
         if why_not is not None:
             name, reason = "sentencepiece", why_not
-    names = name if target_name is None else f"{name} and {target_name}"
-    log.info("tokenizer: %s, because %s", names, reason)
+    log.info("tokenizer: %s, target %s, because %s", name, target_name or name, reason)
     return name, target_name
 
 

@@ -58,6 +58,12 @@ class Side:
         return characters
 
     @cached_property
+    def is_closed(self) -> bool:
+        """Whether hardly any word of new text is unknown."""
+        num_new = sum(count == 1 for count in self.words.values())
+        return num_new <= MAX_NEW * self.words.total()
+
+    @cached_property
     def kind(self) -> Kind:
         """Whether the lines are words that are spelled out, symbols from a closed list, or
         sentences."""
@@ -68,10 +74,9 @@ class Side:
             return "sentences"
         if not separates_words(self.language):
             return "spelled" if words_per_line <= MAX_SIGNS_OF_NAMES else "sentences"
-        num_new = sum(count == 1 for count in self.words.values())
-        is_closed = num_new <= MAX_NEW * self.words.total()
         # Single words, such as numbers, are spelled out unless there are only a few labels.
-        if is_closed and (words_per_line > 1.5 or len(self.words) <= MAX_LABELS * num_lines):
+        has_few = words_per_line > 1.5 or len(self.words) <= MAX_LABELS * num_lines
+        if self.is_closed and has_few:
             return "symbols"
         return "spelled" if words_per_line <= MAX_WORDS_OF_NAMES else "sentences"
 

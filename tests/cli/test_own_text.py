@@ -154,6 +154,7 @@ def pair(kind: str, random: Random) -> tuple[str, str]:
         "labels": (sentence(random) * 2, random.choice(["good", "bad"])),
         "titles": (" ".join(sentence(random) for _ in range(3)), word),
         "sentences": (sentence(random), sentence(random)),
+        "few words": (f"Go {' '.join(digits)}.", f"Va {' '.join(digits)}."),
     }[kind]
 
 
@@ -187,6 +188,13 @@ def test_tokens_and_metric_follow_the_lines(capsys, kind, tokens, metric):
     values = dumped(capsys, *text, "--set=data.tokenizer.name=sentencepiece")
     tokenizer = values["data"]["tokenizer"]
     assert (tokenizer["name"], tokenizer["target"]) == ("sentencepiece", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tokens"), [("sentences", "sentencepiece"), ("few words", "spacy")]
+)
+def test_a_closed_list_of_words_has_no_subwords(capsys, kind, tokens):
+    assert dumped(capsys, *write_pairs(kind, 4_000))["data"]["tokenizer"]["name"] == tokens
 
 
 def test_limits_of_length_keep_the_pairs(capsys):
