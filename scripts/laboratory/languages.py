@@ -78,4 +78,6 @@ def own_text_page() -> str:
     text = PAGE.read_text(encoding="utf-8")
     text = replace_block(text, "languages", block)
     block = render("own-text-finetune.md.j2", record=load_records(RECORDS)["finetune"])
-    return replace_block(text, "finetune", block)
+    text = replace_block(text, "finetune", block)
+    block = render("own-text-tasks.md.j2", record=load_records(RECORDS)["own-texts"])
+    return replace_block(text, "tasks", block)

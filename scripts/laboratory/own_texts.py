@@ -94,8 +94,9 @@ def main(arguments: Sequence[str]) -> None:
         record = read_json(RECORD) if RECORD.exists() else {"rows": {}}
         about, text = describe_text(name, options.texts)
         row = {"about": about, **measure(RUNS / name, text)}
-        rows = record["rows"] | {name: row}
-        write_json(RECORD, {"environment": describe("lab own_texts"), "rows": rows})
+        environment = describe("lab own_texts")
+        row["commit"] = environment["git"]["commit"]
+        write_json(RECORD, {"environment": environment, "rows": record["rows"] | {name: row}})
 
 
 def describe_text(name: str, texts: Path) -> tuple[str, list[str]]:
