@@ -68,7 +68,8 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
     tokenizers = []
     sizes = []
     for num_pairs in (3_999, 4_000, 20_000, 200_000):
-        Path("big.tsv").write_text("de\ten\n" + "Ein Hund.\tA dog.\n" * num_pairs)
+        lines = [f"Hund {number}.\tDog {number}." for number in range(num_pairs)]
+        write_lines(Path("big.tsv"), ["de\ten", *lines])
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
         assert values["name"] == "own-de-en"
         tokenizers.append(values["data"]["tokenizer"]["name"])
