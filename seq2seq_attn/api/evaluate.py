@@ -88,15 +88,13 @@ def evaluate(
     """
     _check_plots(plots)
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
-    systems: list[System] = []
-    if runs or not hypotheses:
-        systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
+    opened = [] if hypotheses and not runs else _open(runs)
+    systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(_list(hypotheses), [system.name for system in systems])
     inputs = _Inputs(_list(split), _paths(source or ()), _paths(reference), concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
-    languages, sets = inputs.find_sets(systems)
-    _check_words(languages, length_in)
+    languages, sets = inputs.find_sets(systems, length_in)
     translations = _translate(systems, files, sets, outputs, reuse_hypotheses=reuse_hypotheses)
     scored: list[AnySystem] = [*systems, *files]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
@@ -141,7 +139,9 @@ class _Inputs(NamedTuple):
             raise UsageError("--hypotheses: name a run too, or --source and --reference")
         return languages_by_suffix([*self.sources, *self.references[:1]])
 
-    def find_sets(self, systems: Sequence[System]) -> tuple[Languages, list[EvaluationSet]]:
+    def find_sets(
+        self, systems: Sequence[System], length_in: LengthIn
+    ) -> tuple[Languages, list[EvaluationSet]]:
         """Find the languages and the test sets. Raises the errors of `find_languages`, and of
         `find_sets` in `evaluation/test_sets.py`."""
         languages = self.find_languages(systems)
@@ -152,6 +152,8 @@ class _Inputs(NamedTuple):
             references=self.references,
             concatenate=self.concatenate,
         )
+        if length_in == "tokens":
+            words_name(languages.target)  # raises UserError now if spaCy is not installed
         return languages, sets
 
 
@@ -168,13 +170,6 @@ def _check_plots(plots: PlotFormat | None) -> None:
     """Raise UserError if plots are asked for and matplotlib is not installed."""
     if plots is not None:
         require("plots", "matplotlib")
-
-
-def _check_words(languages: Languages, length_in: LengthIn) -> None:
-    """Raise UserError, before anything is translated, if lengths need spaCy and it is not
-    installed."""
-    if length_in == "tokens":
-        words_name(languages.target)
 
 
 def _translate(
@@ -250,18 +245,8 @@ def _make_settings(
     return Settings(by_length, length_of, metrics, resampling, length_in)
 
 
-def _make_systems(
-    runs: str | Path | Run | Sequence[str | Path | Run] | None,
-    search: dict[str, Any],
-    device: str,
-    precision: str,
-    *,
-    ensemble: bool,
-) -> list[System]:
-    """Open the runs and return a system for each, followed by their ensemble if requested.
-
-    Raises UsageError if there is no run, or if an ensemble has one run or runs that do not match.
-    """
+def _open(runs: str | Path | Run | Sequence[str | Path | Run] | None) -> list[Run]:
+    """Open the runs, and warn about unfinished runs. Raises UsageError if there is no run."""
     opened = open_runs(runs)
     if not opened:
         raise UsageError("no run to evaluate: name at least one")
@@ -270,6 +255,23 @@ def _make_systems(
             log.warning(
                 "%s: its training has not finished; its best model so far is evaluated", run.path
             )
+    return opened
+
+
+def _make_systems(
+    opened: Sequence[Run],
+    search: dict[str, Any],
+    device: str,
+    precision: str,
+    *,
+    ensemble: bool,
+) -> list[System]:
+    """Return a system for each run, followed by their ensemble if requested.
+
+    Raises UsageError if an ensemble has a single run or runs that do not match.
+    """
+    if not opened:
+        return []
     names = run_names([run.path for run in opened], [run.config for run in opened])
     options = {**search, "n_best": 1}
     glossary = options.pop("glossary", None)

@@ -6,16 +6,8 @@ from typing import Annotated, Any, TypedDict, Unpack
 import typer
 
 from seq2seq_attn.cli import options as shared
-from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf, find_metric
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
 from seq2seq_attn.translate.figure import PlotFormat
-
-
-def _metric(name: str) -> str:
-    """Return the name of a metric. Raises ValueError or UsageError if the name is unknown."""
-    if name not in METRICS and ":" not in name:
-        raise ValueError(f"{name!r} is not one of {', '.join(map(repr, METRICS))}")
-    find_metric(name)
-    return name
 
 
 class EvaluateOptions(TypedDict, total=False):
@@ -58,7 +50,6 @@ class EvaluateOptions(TypedDict, total=False):
             "NAME",
             f"{', '.join(METRICS)}, or MODULE:CLASS of your own (--import); may be repeated.",
             default=f"the runs' validation metric, {', '.join(DEFAULT_METRICS)}",
-            parser=_metric,
         ),
     ]
     by_length: Annotated[

@@ -51,29 +51,33 @@ def load(
     check_alike(runs)
     loaded = [opened.load_model(opened.config.model) for opened in runs]
     models = [model.to(on_device).eval() for model, _ in loaded]
-    model: Seq2Seq | Ensemble = models[0]
-    if len(models) > 1:
-        model = _make_ensemble(runs, models, translation_precision(precision, on_device))
+    model = _join_models(runs, models, translation_precision(precision, on_device))
     if on_device.type == "cpu":
-        num_bytes = max(opened.model_path.stat().st_size for opened in runs)
-        choose_threads(num_bytes // 4, began)  # a parameter is a float32 of 4 bytes
-    first = runs[0]
+        choose_threads(_num_parameters(runs), began)
     translator = Translator(
         model,
-        first,
-        first.config,
+        runs[0],
+        runs[0].config,
         device=on_device,
         precision=precision,
         load_run=load,
-        line_facts=first.line_facts,
+        line_facts=runs[0].line_facts,
     )
     translator.infos = [info for _, info in loaded]
     return translator
 
 
-def _make_ensemble(
+def _num_parameters(runs: Sequence[Run]) -> int:
+    """Return the number of parameters of the largest model. A parameter is a float32 of 4 bytes."""
+    return max(run.model_path.stat().st_size for run in runs) // 4
+
+
+def _join_models(
     runs: Sequence[Run], models: Sequence[Seq2Seq], precision: Precision
-) -> Ensemble:
+) -> Seq2Seq | Ensemble:
+    """Return the only model, or an ensemble of the models."""
+    if len(models) == 1:
+        return models[0]
     first = models[0].output
     for run, model in zip(runs[1:], models[1:], strict=True):
         if model.output.copies_source != first.copies_source:
