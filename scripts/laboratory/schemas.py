@@ -86,17 +86,13 @@ def points(results: Results) -> Records:
         lengths = [lengths[-1][scores.bucket.indices] for scores in buckets]
     measured = []
     for label, scores, lengths_N, looks in zip(labels, rows, lengths, attention, strict=True):
-        by_arm: dict[str, Record] = {arm: {} for arm in results.runs_by_arm}
-        for measure in scores["measures"]:
-            for arm, values in _arm_scores(results, measure).items():
-                by_arm[arm][measure["name"]] = values
         looks_by_arm = _split(results, looks["runs"])
         measured.append(
             {
                 "label": str(label),
                 "num_pairs": scores["num_pairs"],
                 "mean_length": float(lengths_N.mean()),
-                "scores": by_arm,
+                "scores": _scores_by_arm(results, scores),
                 "attention": {arm: _mean(values) for arm, values in looks_by_arm.items()},
             }
         )
@@ -107,7 +103,18 @@ def points(results: Results) -> Records:
         "points": measured,
         "environment": report["environment"],
     }
+    if rows is not sets:
+        record["overall"] = _scores_by_arm(results, sets[-1])
     yield results.path, record
+
+
+def _scores_by_arm(results: Results, scores: Record) -> Record:
+    """The scores of each arm on a set or a range of lengths, by measure."""
+    by_arm: Record = {arm: {} for arm in results.runs_by_arm}
+    for measure in scores["measures"]:
+        for arm, values in _arm_scores(results, measure).items():
+            by_arm[arm][measure["name"]] = values
+    return by_arm
 
 
 def _split(results: Results, values: Iterable[T]) -> dict[str, list[T]]:

@@ -97,6 +97,7 @@ def pictures() -> Iterator[Picture]:
         "joined": "BLEU by number of joined captions, trained on one to six",
         "single": "BLEU by number of joined captions, trained on single ones",
         "multi30k": "BLEU by length of the German sentence, Multi30k",
+        "europarl": "BLEU by length of the German sentence, Europarl",
     }
     for name, title in titles.items():
         record = load_records(BOTTLENECK)[name]
