@@ -49,7 +49,7 @@ GOALS = {
 NOT_REACHED = {
     "lines of the longest function": 51,
     "package: tokens": 188_328,
-    "laboratory: tokens": 64_094,
+    "laboratory: tokens": 64_135,
     "web: lines": 3_560,
     "tests: tokens": 233_600,
     "tests: tokens per line": 10.0,
