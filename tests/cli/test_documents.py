@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
 from tests.cli.command_line import assert_fails, outputs
 from tests.toy_run import SOURCE
 
@@ -16,6 +17,21 @@ XLIFF = '<?xml version="1.0"?>\n<xliff version="1.2"></xliff>\n'
 OBJECTS = '{"de": "Ein Hund schläft."}\n'
 TEXT = f"{SOURCE[0]}\n"
 COLUMNS = f"{SOURCE[0]}\tx\n"
+TEMPLATES = {
+    "srt": "1\n00:00:01,000 --> 00:00:02,500\n%s\n",
+    "vtt": "WEBVTT\n\nNOTE Hund\n\n00:01.000 --> 00:02.500\n%s\n",
+    "jsonl": '{"id": 1, "de": "%s"}\n',
+    "html": "<h1 title='Hund'>%s</h1><pre>Hund</pre>\n",
+    "xlf": f"<xliff><file source-language='de'><trans-unit><source>{SOURCE[0]}</source>"
+    "<target>%s</target></trans-unit></file></xliff>",
+    "tmx": f"<tmx><tu><tuv lang='de'><seg>{SOURCE[0]}</seg></tuv>"
+    "<tuv lang='en'><seg>%s</seg></tuv></tu></tmx>",
+    "po": f'# Hund\nmsgid "{SOURCE[0]}"\nmsgstr "%s"\n',
+    "csv": "id;de\n1;%s\n",
+    "tsv": "id\tde\n1\t%s\n",
+    "md": "# %s\n\n    Hund\n",
+}
+ALIASES = {"ndjson": "jsonl", "htm": "html", "xhtml": "html", "xliff": "xlf", "pot": "po"}
 
 
 @pytest.fixture
@@ -77,6 +93,17 @@ def test_a_document_is_translated_in_its_form(command, tmp_path, capsys):
     assert lines[:2] == TIMES.splitlines()[:2]
     [expected] = outputs(capsys, *command, TIMES.splitlines()[2])
     assert lines[2:] == [expected]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_keeps_all_but_the_text(command, tmp_path, capsys, form):
+    template = TEMPLATES[ALIASES.get(form, form)]
+    text = "" if SOURCE[0] in template else SOURCE[0]
+    (tmp_path / f"in.{form}").write_text(template % text, "utf-8")
+    field = ["--field", "de"] if form in WITH_FIELDS else []
+    outputs(capsys, *command, "-i", f"in.{form}", "-o", "out", *field)
+    [expected] = outputs(capsys, *command, SOURCE[0])
+    assert (tmp_path / "out").read_text("utf-8") == template % expected
 
 
 def test_the_form_of_standard_input_is_named(command, capsys, monkeypatch):

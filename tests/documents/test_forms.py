@@ -1,6 +1,7 @@
 """Only the texts of a document are translated; all other bytes come back."""
 
 import random
+import re
 
 import pytest
 
@@ -63,6 +64,7 @@ def cue_starts(document):
             '\ufeffsep=|\r\ntext|"a|b"\r\n"x\r\ny"|z',
             '\ufeffsep=|\r\ntext|"a|b"\r\n"X\r\nY"|z',
         ),
+        ("csv", "a,b;text\n1;x", "a,b;text\n1;X"),
         (
             "po",
             'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr ""\n""',
@@ -185,6 +187,38 @@ def test_one_column_of_the_header_is_asked_for(field, unchanged):
         translate_document(unchanged, b"a;b;b\n1;2;3\n", "csv", field=field)
 
 
+def test_a_delimiter_that_is_not_certain_is_refused(unchanged):
+    with pytest.raises(UsageError, match="sep=;"):
+        translate_document(unchanged, b"text,a;text\n1,b;2\n", "csv", field="2")
+
+
+@pytest.mark.parametrize("word", [f"https://a.b/{'c-d' * 20}", f"<font {'color=x ' * 9}>"])
+def test_a_placeholder_stays_in_a_line(word):
+    translator = make_translator(lambda line: f"Dog {line.split(maxsplit=1)[1]}")
+    source = f"0:1 --> 0:2\nHund {word} a\nb\n"
+    translated = translate_document(translator, source.encode(), "srt")[0].decode()
+    assert word in translated
+
+
+def test_a_text_without_bytes_in_the_encoding_stays(upper):
+    source = '{"de": "ä \\ud800"}'.encode()
+    assert translate_document(upper, source, "jsonl", field="de")[0] == source
+
+
+@pytest.mark.parametrize("source", [":::note\nHund\n:::\n", "Hund\n: Katze\n", "$$\nHund\n$$\n"])
+def test_blocks_of_extended_markdown_stay(source, upper):
+    translated, messages = translate_document(upper, source.encode(), "md")
+    assert (translated.decode(), len(messages)) == (source, 1)
+
+
+@pytest.mark.parametrize("text", ["a %s b %d", "%@ a %s"])
+def test_placeholders_without_a_number_keep_their_order(text):
+    first, *_, last = re.findall("%.", text)
+    translator = make_translator(lambda line: f"{last} a {first}")
+    source = f'msgid "{text}"\nmsgstr ""'.encode()
+    assert translate_document(translator, source, "po")[0] == source
+
+
 def test_an_unknown_form_is_refused(unchanged):
     with pytest.raises(UsageError, match="docx"):
         translate_document(unchanged, b"", "docx")
@@ -207,6 +241,8 @@ def test_a_huge_cue_is_read_at_once(piece, unchanged):
         '{"de": 1}',
         '{"de": "a", "b": {"de": "c"}}',
         '{"a": {"de": "c"}}',
+        '{"de": 1, "b": {"de": "c"}}',
+        '{"de": "c", "de": 1}',
     ],
 )
 def test_objects_without_one_text_in_the_field_are_refused(source, unchanged):

@@ -8,6 +8,7 @@ from seq2seq_attn.text.documents.base import Form, Text, scan
 
 _HEAD = re.compile(r"\A[\ufeff\r\n]*(?:sep=([,;\t|])[\r\n]+)?(?=([^\r\n]*))")
 """a byte-order mark, and a line that names the delimiter, before the header"""
+_MARKS = ",;\t|"
 _SPECIAL = re.compile(r'["\r\n,;\t|]')
 """characters for which a cell needs quotation marks"""
 
@@ -17,21 +18,29 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     before the header, or is the most frequent one in the header.
 
     Raises:
-        UsageError: no column has this name or number, or several have it.
+        UsageError: no column has this name or number, or several have it, also with several
+            equally frequent delimiters.
         ValueError: a row is damaged, or does not have as many cells as the header.
     """
     _, named, header, table = _HEAD.split(document, maxsplit=1)
-    mark = named or max(",;\t|", key=header.count)
-    cell = rf'(?:"(?:[^"]|"")*"|(?!")[^{mark}\r\n]*)'
-    cells = re.findall(f"({cell})[{mark}]", f"{header}{mark}")
-    names = [_decode(name).strip() for name in cells]
-    columns = [at for at, name in enumerate(names) if field in (name, str(at + 1))]
-    if not field or len(columns) != 1:
-        raise UsageError(f"--field {field!r}: expected one of the columns {', '.join(names)}")
-    before = f"(?:{cell}[{mark}]){{{columns[0]}}}"
-    after = f"(?:[{mark}]{cell}){{{len(names) - columns[0] - 1}}}"
-    row = re.compile(f"{before}({cell}){after}[\r\n]+")
-    rows = scan(row, f"{document}\n", len(document) - len(table))
+    most = max(1, *map(header.count, _MARKS))
+    choices = []
+    columns = []
+    for mark in named or [mark for mark in _MARKS if header.count(mark) == most] or ",":
+        cell = rf'(?:"(?:[^"]|"")*"|(?!")[^{mark}\r\n]*)'
+        cells = re.findall(f"({cell})[{mark}]", f"{header}{mark}")
+        for at, name in enumerate(cells, 1):
+            columns.append(_decode(name).strip())
+            if field in (columns[-1], str(at)):
+                before = f"(?:{cell}[{mark}]){{{at - 1}}}"
+                after = f"(?:[{mark}]{cell}){{{len(cells) - at}}}"
+                choices.append(f"{before}({cell}){after}[\r\n]+")
+    if not field or len(choices) != 1:
+        raise UsageError(
+            f"--field {field!r}: expected one of the columns {', '.join(columns)}; a first line "
+            "such as sep=; names the delimiter"
+        )
+    rows = scan(re.compile(choices[0]), f"{document}\n", len(document) - len(table))
     next(rows)
     for match in rows:
         yield Text(*match.span(1), _decode(match[1]))

@@ -103,6 +103,7 @@ def _encode(document: Document, place: Text, translations: Iterator[str]) -> str
             piece = piece.replace(line, translation, 1)
         pieces.append(piece)
     new = "".join(pieces)
+    new.encode(document.encoding)  # refuses half a surrogate pair, which JSON can hold
     if not is_complete or not keeps_placeholders(place.text, new):
         raise ValueError
     original = place.original or document.content[place.start : place.stop]

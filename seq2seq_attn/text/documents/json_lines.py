@@ -30,10 +30,10 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         for match in _FIELD.finditer(document, *line.span()):
             if json.loads(match[1]) == field:
                 spans.append(match.span(2))
-        if not isinstance(value, dict) or field not in value or len(spans) != 1:
+        texts = [json.loads(document[start:stop]) for start, stop in spans]
+        if not isinstance(value, dict) or [value.get(field)] != texts:
             raise ValueError(f"object {number}: expected one text in the field {field!r}")
-        [(start, stop)] = spans
-        yield Text(start, stop, json.loads(document[start:stop]))
+        yield Text(*spans[0], texts[0])
 
 
 def encode(translation: str, original: str) -> str:

@@ -13,6 +13,8 @@ _HEAD = re.compile(r"(?s)\A\ufeff?(?:(---|\+\+\+)\s*[\r\n].*?[\r\n]\1[ \t]*(?=[\
 _LINE_START = re.compile(r"\A|(?<=\n)|(?<=\r)(?!\n)")
 _SOFT_BREAK = re.compile(r"(?<!  )(?<!\\)(?:\r\n?|(?<!\r)\n)[ \t>]*")
 """a line break that is not kept, and the markup before the next line"""
+_EXTENDED = re.compile(r"(?m)^[ \t>]*(?::|\$\$)")
+"""matches a definition, a container or a formula, which CommonMark reads as a paragraph"""
 _MARKUP = re.compile(r"\\?[|#]|\[[^\[\]]*\](?![\[(]):?|<code>[^<]*|<[^<>]*?(?= alt=|>)")
 """a mark of tables and headings, a reference, code in HTML, or a tag without the description of an
 image"""
@@ -38,6 +40,8 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         pattern = re.compile(r"\s[\s>]*".join(parts).replace(r"\|", r"\\?\|"))
         place = pattern.search(document, max(stop, lines[block.map[0]]))
         start, stop = place.span() if place else (stop, stop)
+        if _EXTENDED.search(block.content):
+            stop = start
         text = document[start:stop] or block.content
         if any(child.type == "text" and has_words(child.content) for child in block.children):
             yield Text(start, stop, _SOFT_BREAK.sub(" ", text))

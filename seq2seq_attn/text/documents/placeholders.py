@@ -1,7 +1,7 @@
 """Placeholders: parts of a text that a translation must have exactly as often as the text."""
 
 import re
-from collections import Counter
+from functools import partial
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}|⟦\d+⟧")
 """markup such as `<b>`, `<00:01.000>` and `{\\an8}`, and marks of tags (`markup.py`)"""
@@ -24,7 +24,8 @@ def has_words(text: str) -> bool:
 
 
 def keeps_placeholders(text: str, translation: str) -> bool:
-    """Return whether a translation has the placeholders of a text, and its tags in their order.
+    """Return whether a translation has the placeholders of a text. Its tags and its placeholders
+    without a name or number must be in their order.
 
     Return False if the text has other braces, as in messages with nested plural forms.
     """
@@ -32,7 +33,10 @@ def keeps_placeholders(text: str, translation: str) -> bool:
         return False
     if re.search("[{}]", _without_placeholders(text)):
         return False
-    return Counter(_PLACEHOLDER.findall(text)) == Counter(_PLACEHOLDER.findall(translation))
+    # Placeholders such as %s sort as equal, and so stay in their order.
+    key = partial(re.sub, r"\A%[^%($]+\Z", "")
+    before = sorted(_PLACEHOLDER.findall(text), key=key)
+    return before == sorted(_PLACEHOLDER.findall(translation), key=key)
 
 
 def _without_placeholders(text: str) -> str:

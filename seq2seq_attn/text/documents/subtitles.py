@@ -45,7 +45,9 @@ def encode(translation: str, original: str) -> str:
     if translation.split() == original.split():
         return original
     line_break = _BREAK.search(original)
-    return line_break[0].join(wrap(translation, _WIDTH)) if line_break else translation
+    joined = TAG.sub(lambda tag: tag[0].replace(" ", "\0"), translation)  # a tag stays in its line
+    lines = wrap(joined, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return (line_break[0].join(lines) if line_break else joined).replace("\0", " ")
 
 
 SUBTITLES = Form(find_texts, encode)
