@@ -89,7 +89,10 @@ NOTEBOOKS_LINK = '<a href="../notebooks.zip"><code>notebooks.zip</code></a>'
 
 
 def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
-    """The navigation to README, the notebooks to the page about a lab; links to source files become downloads."""
+    """Add the navigation to README, and the notebooks to the page about a lab.
+
+    Links to source files become downloads.
+    """
     source[0] = re.sub(r"\]\((?!https?:)(?!\S*learn/)(\S+\.py)\)", r"](path:\1)", source[0])
     if page == "docs/lab" and NOTEBOOKS.exists():
         source[0] = source[0].replace("`notebooks.zip`", NOTEBOOKS_LINK, 1)

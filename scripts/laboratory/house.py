@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "lines of the longest function": 51,
-    "package: tokens": 188_458,
+    "package: tokens": 188_470,
     "laboratory: tokens": 64_135,
     "web: lines": 3_560,
     "tests: tokens": 233_934,

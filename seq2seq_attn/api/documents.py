@@ -57,7 +57,8 @@ def translate_document(
     Raises:
         UsageError: the form is unknown, the field is not in the document, or the run has several
             sources or a source of vectors.
-        UserError: the document is damaged, in other languages, or not text in UTF-8 or UTF-16.
+        UserError: the document is damaged, in languages that the run does not translate, or not
+            text in UTF-8 or UTF-16.
     """
     parsed = parse_document(document, form, field, translator.languages)
     source = translator.source_tokenizer
@@ -114,11 +115,11 @@ def choose_form(
         document: the form that the user names, or `auto`.
         field: the field of the document that is translated, or an empty text.
         num_sources: number of sources of the run; several sources may be the columns of a table.
-        not_for_documents: options that do not apply to documents. The value of an option that is
-            not used is false.
+        not_for_documents: the values of options that do not apply to documents, by name. The value
+            of an option that the user has not set is false.
 
     Raises:
-        UsageError: a form does not go with other options.
+        UsageError: a document is combined with such an option, or with other inputs.
         UserError: the suffix of a file is that of a document that cannot be read.
     """
     form = _form_by_suffix(names, num_sources) if document == _AUTO else document

@@ -76,10 +76,14 @@ log = logging.getLogger(__name__)
 
 
 def choose_config(counts: Counts) -> str:
-    """Return the name of the packaged configuration with the sizes of the model."""
+    """Return the name of the packaged configuration whose model has the size for a text.
+
+    The number of pairs chooses it. For targets that are no sentences, `own-small` is the largest.
+    """
     num_pairs = counts.num_pairs
     if counts.target.kind != "sentences":
-        num_pairs = min(num_pairs, SIZES[1][0] - 1)
+        largest_small_text = SIZES[1][0] - 1
+        num_pairs = min(num_pairs, largest_small_text)
     name = next((name for size, name in SIZES if num_pairs < size), "own-large")
     log.info(
         f"settings: {name}, for {counts.num_pairs:,} pairs of {_KINDS[counts.source.kind]} and "
@@ -135,8 +139,9 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     tokens = target.characters if is_spelled else target.words
     mean_length = max(1.0, tokens.total() / max(1, len(target.lines)))
     num_tokens = mean_length * max(1, counts.num_pairs)
-    batch_size = 2 ** round(math.log2(BATCH_TOKENS * math.sqrt(num_tokens) / mean_length))
-    batch_size = min(max(batch_size, MIN_BATCH), MAX_BATCH)
+    tokens_per_batch = BATCH_TOKENS * math.sqrt(num_tokens)
+    power_of_two = round(math.log2(tokens_per_batch / mean_length))
+    batch_size = min(max(2**power_of_two, MIN_BATCH), MAX_BATCH)
     num_updates = max(UPDATES * num_tokens ** (1 / 3), MIN_EPOCHS * counts.num_pairs / batch_size)
     every = math.ceil(num_updates / NUM_VALIDATIONS)
     num_updates = every * NUM_VALIDATIONS

@@ -1,7 +1,8 @@
 """Give all arms of a comparison the output `softmax` if an arm cannot have the configured output.
 
-Several packaged configurations have the output `lexical`, which reads attention. Without it, a
-model with one fixed vector could be compared with attention only after a change of the output.
+An arm is a model of a comparison, with its own value of each varied setting. Several packaged
+configurations have the output `lexical`, which reads attention weights. A model with one fixed
+vector has none, so it can be compared with attention only if both have another output.
 """
 
 import logging
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
     """Insert the output `softmax` into `layers` if the model of an arm can only be built with it.
 
-    Settings of the user override the insertion, so an output that the user sets or varies stays.
+    The output goes before the settings of the user, so an output that the user sets or varies
+    stays.
 
     Args:
         layers: the configuration that all arms share.
@@ -29,8 +31,9 @@ def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
     """
     for varied in arms:
         config = load_config(layers.config_names, *layers.settings, varied)
-        replaced = load_config(layers.config_names, _SOFTMAX, *layers.settings, varied)
-        if _can_be_built(config) or not _can_be_built(replaced):
+        with_softmax = load_config(layers.config_names, _SOFTMAX, *layers.settings, varied)
+        needs_softmax = not _can_be_built(config) and _can_be_built(with_softmax)
+        if not needs_softmax:
             continue
         arm = ", ".join(f"{key}={value}" for key, value in varied.items())
         message = "output: all arms have softmax instead of %s, which cannot be combined with %s"
@@ -40,6 +43,7 @@ def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _can_be_built(config: Config) -> bool:
+    """Return whether the variants of a configuration can be combined in a model."""
     try:
         build_on_meta(config)
     except UsageError:

@@ -123,8 +123,8 @@ def _write_training_text(
 
 
 def _sentence_side(text: Text) -> int:
-    """Return the index in a pair of the sentence whose hash decides whether the pair is set aside:
-    0 for the source, or 1 for the target if the text has no source."""
+    """Return the index of the sentence that stands for a pair: 0 for the source, or 1 for the
+    target if the text has no source."""
     return 0 if text.layout.columns else 1
 
 

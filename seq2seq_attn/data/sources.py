@@ -26,7 +26,7 @@ PACKAGED_NEEDS = (
 
 
 class RawCorpus(NamedTuple):
-    """The raw text of a corpus, before it is read."""
+    """The places of a corpus's raw text, which is not read yet."""
 
     identity: dict[str, Any]
     """the values that stand for the raw text in the hash of the prepared corpus"""
@@ -95,9 +95,9 @@ def _find_captions(data: DataConfig) -> RawCorpus:
 
 
 def _name_own_splits(data: DataConfig) -> dict[str, Spec]:
-    """Return the names of the user's text for each split, `train` first.
+    """Return the files or prefixes that hold the user's text, by split, `train` first.
 
-    `valid` is missing if training pairs are to be set aside. The files need not exist.
+    `valid` is missing if some training pairs become the validation set. The files need not exist.
 
     Raises:
         UsageError: there is no training text, or the name of a test set is not valid.
@@ -139,9 +139,10 @@ def split_names(data: DataConfig) -> list[str]:
                 "data.corpus=files, or use --train TEXT"
             )
     named = f"data.source_languages={shorten(data.sources)}"
-    # the language `none` of a language model is no column
-    if len(data.sources) > 1 and len(data.sources) > len(data.layout.columns):
-        raise UsageError(f"{named}: none stands alone")
+    # The source language `none`, of a language model, has no column.
+    has_none = len(data.sources) > len(data.layout.columns)
+    if has_none and len(data.sources) > 1:
+        raise UsageError(f"{named}: 'none' cannot be combined with other languages")
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(f"{named}: a language is given twice; name each source once")
     if not data.layout.is_one_text:

@@ -41,8 +41,8 @@ Values = npt.NDArray[Any]
 
 
 class SequenceStore:
-    """Sequences of values of one type, in a memory-mapped file. The files are opened on first
-    use."""
+    """Sequences of values of one type, in a file of values and a file of offsets. Both files are
+    memory-mapped on first use."""
 
     def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
         self._path = path

@@ -47,8 +47,8 @@ def analyze_attention(
 ) -> AttentionStatistics:
     """Analyze a system's hypotheses for a test set.
 
-    Missing and excess words are counted in the texts. Attention is analyzed as well if `translator`
-    is given and its model has attention over source positions.
+    The words of hypotheses and references are compared: words are missing or in excess. Attention
+    is analyzed as well if `translator` is given and its model has attention over source positions.
     """
     words = split_words(languages.target, hypotheses)
     reference_words = split_words(languages.target, test_set.references)

@@ -23,7 +23,8 @@ class HypothesisFile(NamedTuple):
         return {"name": self.name, "path": str(self.path)}
 
     def read(self, test_set: EvaluationSet) -> SetTranslations:
-        """Read the translations of a set. Raises UserError if their number is another."""
+        """Read the translations of a set. Raises UserError if the file has not as many lines as the
+        set has sentences."""
         lines = [one_line(line) for line in read_lines(self.path)]
         if len(lines) != len(test_set.source):
             raise UserError(
@@ -40,7 +41,7 @@ def find_hypotheses(names: Iterable[str], taken: Sequence[str]) -> list[Hypothes
     files: list[HypothesisFile] = []
     for given in names:
         name, _, path = given.rpartition("=")
-        if Path(given).is_file():  # also if its name contains the sign
+        if Path(given).is_file():  # even if its name contains "="
             name = ""
             path = given
         name = name or Path(path).stem

@@ -155,7 +155,6 @@ class System:
         These are the options in `_REPORTED`, and all options that differ from their defaults.
         """
         defaults = decisive_options(SearchConfig())
-        defaults["max_length_extra"] = self.search.max_length_extra
         reported = {}
         for key, value in decisive_options(self.search).items():
             if key in _REPORTED or value != defaults.get(key):

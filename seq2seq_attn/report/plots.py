@@ -33,8 +33,8 @@ def plot_by_length(
 
     Each arm has a line with its 95 % bootstrap band. Points of few sentence pairs are hollow. The
     number of sentence pairs stands under each bucket. If an arm has several seeds, the line is the
-    mean over seeds, and bars show the lowest and the highest seed. The band covers only the choice
-    of sentences.
+    mean over seeds, and bars show the lowest and the highest seed. The band shows how scores vary
+    with the choice of test sentences, not with the seed.
 
     Args:
         as_retention: Draw each arm's mean score divided by the mean score of the first arm, with
@@ -66,12 +66,16 @@ def _describe_axis(scores: SetScores, metric: str, *, as_retention: bool) -> tup
     """Return the title of the plot and the label of its vertical axis."""
     title = METRICS[metric].title
     heading = f"{title} by sentence length, {scores.name}"
-    label = f"{title} (95 % bootstrap band"
+    band = "95 % bootstrap band"
+    label = title
     if as_retention:
         first = scores.arms[0].name
         heading = f"{title} by sentence length, as a share of {first}'s, {scores.name}"
-        label = f"share of {first}'s {title} (95 % paired band"
-    return heading, label + ("; bars: seeds)" if scores.is_grouped else ")")
+        band = "95 % paired band"
+        label = f"share of {first}'s {title}"
+    if scores.is_grouped:
+        band += "; bars: seeds"
+    return heading, f"{label} ({band})"
 
 
 def _add_legend(axes: Axes) -> None:

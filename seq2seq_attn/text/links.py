@@ -138,12 +138,15 @@ def _first_words(
     """Return the position of each token's first word. A token has None if it is `SOURCE_END`, or if
     no word is at its position. `sizes` and `character_words` are the results of `_match`."""
     words: list[int | None] = []
-    for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
+    start = 0
+    for token, size in zip(tokens, sizes, strict=True):
+        character = start
         marks = decompose(token) if size == 0 else ""
         if marks and all(map(unicodedata.combining, marks)):
-            start -= 1  # combining marks belong to the character before them
-        has_word = 0 <= start < len(character_words) and token != SOURCE_END
-        words.append(int(character_words[start]) if has_word else None)
+            character -= 1  # combining marks belong to the character before them
+        has_word = 0 <= character < len(character_words) and token != SOURCE_END
+        words.append(int(character_words[character]) if has_word else None)
+        start += size
     return words
 
 

@@ -62,17 +62,21 @@ MIN_SHARE = 0.1
 
 
 def usual_script(language: str) -> str | None:
-    """Return the script of a language, as the first word of its letters' Unicode names. Return None
-    if the language is written in several scripts, or the name is no language code, such as
-    `phonemes`. An unknown language is expected in Latin letters, as its words are separated and its
-    scores computed like those of European languages."""
+    """Return the script of a language, as the first word of its letters' Unicode names.
+
+    A code may name the script, as `zh_Hant` does. Otherwise the script is None for a language that
+    is written in several scripts, and for a name that is no language code, such as `phonemes`. An
+    unknown language is expected in Latin letters.
+    """
     tag = re.search("[-_]([A-Z][a-z]{3})$", language)
     code = short_code(language)
     has_any_script = code in _IN_SEVERAL or len(code) > 3
     script = None if has_any_script else _SCRIPTS.get(code, "LATIN")
     if tag is None:
         return script
-    return _TAGS.get(tag[1], None if script == "LATIN" else script)
+    if script == "LATIN":  # the usual script is not the one that the code names
+        script = None
+    return _TAGS.get(tag[1], script)
 
 
 def is_in_script(texts: Iterable[str], script: str, min_share: float = MIN_SHARE) -> bool:

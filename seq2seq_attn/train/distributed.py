@@ -75,7 +75,7 @@ class Group:
                 # an OSError has no exit code
                 self.broadcast(getattr(error, "exit_code", UserError.exit_code))
                 raise
-            self.broadcast(None)
+            self.broadcast(None)  # no exit code: the block has ended without an error
         else:
             exit_code = self.broadcast(None)
             if exit_code is not None:

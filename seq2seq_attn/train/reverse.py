@@ -68,8 +68,10 @@ class ReverseModel:
         run.reverse.save_best(self.model.state_dict(), about)
 
     def load_best(self, run: Run) -> str:
-        """Load the weights from the run directory of the reverse model inside `run`, if there is
-        one. Return a line for the log."""
+        """Load the weights of the reverse model of another run, from which training starts.
+
+        If that run has no reverse model, the weights stay random. Return a line for the log.
+        """
         reverse_run = run.reverse
         if not reverse_run.model_path.exists():
             return (

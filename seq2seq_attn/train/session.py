@@ -55,9 +55,10 @@ log = logging.getLogger(__name__)
 def load_settings(
     config_names: Sequence[str], *settings: Settings, run_dir: Path | None, resume: bool
 ) -> Config:
-    """Load the configuration of a training run. Without a configuration file that sets a name,
-    `multi30k` is the first file. A resume starts from the configuration of the run, which
-    `config_names` and `settings` override, except its name.
+    """Load the configuration of a training run.
+
+    If no file of `config_names` sets the name of a configuration, `multi30k` is loaded before them.
+    A resume loads the configuration of the run first. Files may then not change the run's name.
 
     Raises:
         UsageError: a configuration is not valid, or there is no run to resume.
@@ -112,9 +113,9 @@ def check_start(
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
-    # Mixing reads the text of the earlier run, so the new run must not replace that run.
     old = config.data.vocab_from
-    if overwrite and config.data.mix and path and old and path.resolve() == old.resolve():
+    replaces_old = overwrite and path and old and path.resolve() == old.resolve()
+    if config.data.mix and replaces_old:  # mixing reads the text of the old run
         raise UsageError(
             f"data.mix={config.data.mix:g}: needs the text of {old}, which this replaces; set "
             "another --run-dir"

@@ -37,7 +37,10 @@ Outcome = Literal["applied", "overflow", "non_finite"]
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What an update did, with sums over the ranks."""
+    """The outcome of an update, and sums over the ranks.
+
+    With a reverse model, the first model is the model that translates from source to target.
+    """
 
     outcome: Outcome
     """`applied` if the weights changed. The update was skipped in the other two cases: `overflow`
@@ -144,6 +147,7 @@ class Updater:
             outcome, gradient_norm, totals = self._apply(update, sums)
         loss_sum, nll_sum, *term_sums = totals
         terms = {}
+        # Objectives, sums and counts have one order: that of `weights`.
         for name, term_sum, count in zip(weights, term_sums, counts, strict=True):
             terms[name] = (term_sum, count)
         return UpdateResult(outcome, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)

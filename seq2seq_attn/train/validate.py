@@ -197,8 +197,11 @@ class Validator:
 
 
 def _build_measures(config: Config, references: list[str]) -> tuple[Measure, list[Measure]]:
-    """Return the measure of BLEU, and the other measures: the configured metric, and exact match
-    beside an error rate, which may be low although most lines have an error."""
+    """Return the measure of BLEU, and the other measures.
+
+    The other measures are the configured metric and, if it is an error rate, exact match: the rate
+    may be low although most lines have an error.
+    """
     metric = config.train.validation.metric
     is_lowercase = config.data.tokenizer.lowercase
     target = config.data.target_language
