@@ -43,12 +43,11 @@ GOALS = {
     "cycles": 0,
     "upward imports": 0,
     "lines of the longest file": 400,
-    "lines of the longest function": 51,
+    "lines of the longest function": 50,
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "lines of the longest function": 51,
-    "package: tokens": 188_470,
+    "package: tokens": 188_507,
     "laboratory: tokens": 64_135,
     "web: lines": 3_560,
     "tests: tokens": 233_934,

@@ -4,6 +4,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -102,15 +103,9 @@ class App:
             Route("/openapi.json", self.openapi),
             Route("/", self.show_page),
         ]
-        cors = Middleware(
-            CORSMiddleware,
-            allow_origins=access.origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["*"],
-        )
         self._app = Starlette(
             routes=[*self._routes, *self._glossaries.routes, self._downloads.route],
-            middleware=[cors] if access.origins else [],
+            middleware=_allow_origins(access.origins),
             exception_handlers={HTTPException: refuse},
             max_body_size=4_096 + 12 * access.max_characters,  # a character has at most 12 bytes
         )
@@ -328,6 +323,18 @@ class App:
             work.cancel()
             raise ClientDisconnect
         return await work
+
+
+def _allow_origins(origins: Sequence[str]) -> list[Middleware]:
+    """Return what lets pages of other origins ask."""
+    if not origins:
+        return []
+    methods = ["GET", "POST"]
+    return [
+        Middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=["*"]
+        )
+    ]
 
 
 def _name_language(code: str) -> dict[str, Any]:

@@ -73,8 +73,7 @@ def train(
         on_validation: called on every rank after each validation, once the state is saved.
 
     Raises:
-        UsageError: the directory holds a run and neither `resume` nor `overwrite` is true, or
-            settings are inconsistent.
+        UsageError: settings are inconsistent, or a run would be replaced without `overwrite`.
         UserError: the data cannot be prepared, the state is damaged, memory runs out, too many
             consecutive updates are not finite, or another process trains in the directory.
         KeyboardInterrupt: Ctrl-C was pressed; the state has been saved.

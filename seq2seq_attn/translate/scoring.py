@@ -28,6 +28,7 @@ from seq2seq_attn.translate.segments import (
     chunks,
     empty_translation,
     map_in_batches,
+    unknown_positions,
 )
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
@@ -133,7 +134,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Tran
                 attention=attention,
                 is_finished=True,
                 heaviest=heaviest,
-                unknown_positions=translator.find_unknown(pair),
+                unknown_positions=unknown_positions(pair, translator.source_tokenizer),
             )
         )
     return translations

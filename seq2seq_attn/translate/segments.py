@@ -19,6 +19,7 @@ from seq2seq_attn.text.scripts import usual_script
 from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.several import join_columns
 from seq2seq_attn.text.tokenizers.source import Source
+from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 if TYPE_CHECKING:
@@ -50,6 +51,17 @@ class Segment(NamedTuple):
     """target tokens that the translation begins with; all target tokens in forced decoding"""
     separator: str = ""
     """text between the translation of the previous segment and this one, which begins with it"""
+
+
+def unknown_positions(segment: Segment, tokenizer: Source) -> tuple[int, ...]:
+    """Return the positions of source tokens that are not in the vocabulary. The position of a
+    vector never counts as unknown."""
+    vectors = tokenizer.vector_positions(segment.source)
+    unknown = []
+    for position, token_id in enumerate(segment.ids):
+        if token_id == UNK and position not in vectors:
+            unknown.append(position)
+    return tuple(unknown)
 
 
 def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:

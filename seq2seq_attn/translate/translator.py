@@ -2,11 +2,6 @@
 
 The Python API, `translate`, `evaluate` and validation in training all use this module.
 
->>> translator = seq2seq_attn.load()  # the run that finished last           # doctest: +SKIP
->>> sentence = "Der kleine Hund, den die Frau sieht, schläft heute."  # doctest: +SKIP
->>> translator.translate([sentence])[0].text  # doctest: +SKIP
-'The small dog that the woman sees is sleeping today.'
-
 If the lines of the training text are single sentences, a line is split into sentences. A line or
 sentence with more tokens than the run's `data.max_length` is split into pieces, if possible at
 sentence ends. These segments are translated separately, and their translations are joined as the
@@ -52,6 +47,7 @@ from seq2seq_attn.translate.segments import (
     join_n_best,
     map_in_batches,
     split_lines,
+    unknown_positions,
 )
 from seq2seq_attn.translate.terms import require_terms
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
@@ -346,7 +342,7 @@ class Translator:
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
-            unknown_positions=self.find_unknown(segment),
+            unknown_positions=unknown_positions(segment, self.source_tokenizer),
             warnings=self.line_facts.warnings(segment.source, tokens),
         )
 
@@ -371,16 +367,6 @@ class Translator:
         if self.source_tokenizer.vector_size is None:
             return None
         return [self.source_tokenizer.vectors(segment.line, segment.source) for segment in segments]
-
-    def find_unknown(self, segment: Segment) -> tuple[int, ...]:
-        """Return the positions of source tokens that are not in the vocabulary. The position of a
-        vector never counts as unknown."""
-        vectors = self.source_tokenizer.vector_positions(segment.source)
-        unknown = []
-        for position, token_id in enumerate(segment.ids):
-            if token_id == UNK and position not in vectors:
-                unknown.append(position)
-        return tuple(unknown)
 
     @cached_property
     def _steps(self) -> StepModel[Any]:
