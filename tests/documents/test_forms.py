@@ -171,6 +171,12 @@ def test_a_translation_with_other_markup_is_not_written(wrong):
         ("po", b'msgid "b"\nmsgstr "', "line 1"),
         ("po", b'msgid "\\q"\nmsgstr ""', "line 1"),
         ("po", b'# a\nmsgid ""\nmsgstr ""\n"a\\n"\n"Content-Type: charset=latin-1"', "line 2"),
+        ("po", b'#, fuzzy\nmsgid ""\nmsgstr "a\\n"\n"Language: fr_CA\\n"', "fr"),
+        ("srt", b"Ein Hund\n", "time"),
+        ("srt", b"Hund --> dog\n", "line 1"),
+        ("srt", b"0:1" + b">" * 50_000, "time"),
+        ("vtt", b"WEBVTT\n\nHund\n", "time"),
+        ("vtt", b"WEBVTT\n\n0:1 -> 0:2\na\n\n0:2 --> 0:3\n", "line 3"),
         ("csv", b"a,text\n1,b\n2,c,d\n", "line 3"),
         ("csv", b'a,text\n1,"b\n', "line 2"),
         ("csv", b'a,text\n1,"b" c\n', "line 2"),
@@ -179,6 +185,38 @@ def test_a_translation_with_other_markup_is_not_written(wrong):
 def test_damage_is_refused(form, source, message, unchanged):
     with pytest.raises(UserError, match=message):
         translate_document(unchanged, source, form, field=FIELDS.get(form, ""))
+
+
+@pytest.mark.parametrize("language", ["", "en", "en_GB", "eng", "en@latin", "English"])
+def test_a_catalogue_in_the_target_language_is_translated(language, upper):
+    source = f'msgid ""\nmsgstr "Language: {language}\\nX-Language: fr"\n\nmsgid "a"\nmsgstr ""'
+    translated, _ = translate_document(upper, source.encode(), "po")
+    assert translated.decode() == f'{source[:-1]}A"'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0:1 -> 0:2",
+        "00:00:01,000 —> 00:00:02,000",
+        "00:00:01,000 --&gt; 00:00:02,000",
+        "0:00:01.000 – 0:00:02.000 align:start",
+        "00:00:01,000",
+        "00:01.000 ->",
+        "x 0:1 --> 0:2",
+    ],
+)
+def test_a_damaged_time_line_is_refused(line, unchanged):
+    with pytest.raises(UserError, match="line 3"):
+        translate_document(unchanged, f"0:1 --> 0:2\na\n{line}\nb".encode(), "srt")
+
+
+@pytest.mark.parametrize(
+    "line", ["22:15", "9:00 - 18:00 a", "1:47.532", "a -> b", "10:30 >> a", "<00:01.000>a", "1 > 0"]
+)
+def test_a_text_with_times_or_arrows_stays_a_text(line, upper):
+    source = f"0:1 --> 0:2\n{line} b\n"
+    assert translate_document(upper, source.encode(), "srt")[0].decode() == source.upper()
 
 
 @pytest.mark.parametrize("field", ["", "c", "4", "0", "b"])

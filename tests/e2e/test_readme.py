@@ -110,7 +110,7 @@ def write_text_files(folder):
         "in.de": ["Ein Hund.", "", "Zwei Hunde."],
         "moses.txt": sources,
         "film.srt": ["1", "00:00:01,000 --> 00:00:02,000", "Ein Hund."],
-        "de.po": ['msgid "Ein Hund."', 'msgstr ""'],
+        "app.pot": ['msgid "Ein Hund."', 'msgstr ""'],
         "shop.csv": ["item,description", "1,Ein Hund."],
         "gold.links": ["0-0"] * NUM_PAIRS,
         "corpus/train.vectors": ["picture.npy"] * NUM_PAIRS,

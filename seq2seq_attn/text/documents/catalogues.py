@@ -4,7 +4,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.documents.base import Form, Text, scan
+from seq2seq_attn.text.languages import short_code
 
 _STRING = r'"(?:[^"\\\0-\x08\n-\x1f]|\\[bfnrt"\\])*"'
 """a string of JSON, which is a string of PO too"""
@@ -23,7 +25,7 @@ _ITEM = re.compile(
 comments."""
 
 
-def find_texts(document: str, field: str) -> Iterator[Text]:
+def find_texts(document: str, languages: str) -> Iterator[Text]:
     """Yield the texts of the entries that have no translation, not even a fuzzy one.
 
     Of two forms of a plural, the first is a translation of `msgid`. All other forms are
@@ -31,13 +33,24 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
     Raises:
         ValueError: the catalogue is damaged, or says that it is not in UTF-8.
+        UserError: the header names another language than the target language of the run.
     """
+    target = languages.rpartition(" ")[2]
     for entry in scan(_ITEM, document):
+        if entry[2] == '""':
+            _check_header(_decode(entry[0]), target)
         forms = list(_EMPTY.finditer(document, *entry.span(4)))
         for index, form in enumerate(forms):
             is_singular = not entry[3] or (index == 0 and len(forms) == 2)
             text = _decode(entry[2 if is_singular else 3])
             yield Text(*form.span(1), text, entry.end())
+
+
+def _check_header(header: str, target: str) -> None:
+    """Raise UserError if a header names another language than the target language."""
+    language = re.search("(?m)^Language:[ \t]*([A-Za-z]+)", header)
+    if language and short_code(language[1]) != short_code(target):
+        raise UserError(f"{language[0]}: the run translates to {target}")
 
 
 def find_pairs(document: str) -> Iterator[dict[str, str]]:

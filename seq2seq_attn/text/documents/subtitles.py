@@ -10,6 +10,14 @@ from seq2seq_attn.text.documents.placeholders import TAG
 _WIDTH = 42
 """number of characters in a line of a cue, by the usual guidelines for subtitles"""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_TIMES = re.compile(r"[\s\ufeff-]*+\d[-\d:;.,\s]*-->")
+_DAMAGED_TIMES = re.compile(
+    r"""(?x).*-->
+    |[\s\ufeff]*+\d+:[\d:;.,]*+
+    (?:[^\w>→&]*+(?:&gt;|[>→])|(?<=\d\d:\d\d[.,:;]\d{3}))\W*+(?:\d|\Z)"""
+)
+"""matches a line with other signs beside `-->`, with another arrow, as in `0:1 -> 0:2`, or with
+milliseconds at its start, but not a text such as `10:30 - 18:00` or `1:47.532`"""
 _TEXT = re.compile(r"(?!(?:[ \t]*\d+[ \t]*(?:\r\n|\r|\n))?[^\r\n]*-->)[^\S\r\n]*\S")
 """matches a line that is not blank, has no time stamps and is not the number above them"""
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -20,24 +28,33 @@ _BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
 
 def find_texts(document: str, field: str) -> Iterator[Text]:
     """Yield the texts of subtitles. A blank line ends a cue in WebVTT, but not in SRT. Tags and
-    spaces at the ends of a text do not belong to it, nor do dashes before it."""
+    spaces at the ends of a text do not belong to it, nor do dashes before it.
+
+    Raises ValueError for a damaged line of time stamps, and if there are no time stamps.
+    """
     is_vtt = "WEBVTT" in document[:7]
-    is_in_cue = False
+    has_times = is_in_cue = False
     start = stop = 0
-    for line in _LINE.finditer(document):
-        is_time = "-->" in line[0]
+    for number, line in enumerate(_LINE.finditer(document), 1):
+        is_time = _TIMES.match(line[0]) is not None
+        if not is_time and _DAMAGED_TIMES.match(line[0]):
+            raise ValueError(f"expected times with --> in line {number}")
+        has_times |= is_time
         is_text = is_in_cue and _TEXT.match(document, line.start())
-        if start < stop and not (is_text and not _BEGINS_TEXT.match(line[0])):
+        if start < stop and (not is_text or _BEGINS_TEXT.match(line[0])):
             bare = TAG.sub(lambda tag: " " * len(tag[0]), document[start:stop]).rstrip()
             end = start + len(bare)
             start = end - len(bare.lstrip(_BEFORE_TEXT))
             yield Text(start, end, " ".join(document[start:end].splitlines()))
             start = stop
         if is_text:
-            start = start if start < stop else line.start()
+            if start >= stop:
+                start = line.start()
             stop = line.end()
         elif is_time or is_vtt:
             is_in_cue = is_time
+    if not has_times:
+        raise ValueError("no line of times with -->")
 
 
 def encode(translation: str, original: str) -> str:
