@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 188_657,
+    "package: tokens": 188_686,
     "laboratory: tokens": 64_135,
     "web: lines": 3_560,
     "tests: tokens": 234_165,

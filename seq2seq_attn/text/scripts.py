@@ -57,6 +57,8 @@ _TAGS = {
 }
 """scripts by the part of a language code that names them"""
 _WRITTEN_WITH_CJK = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
+_NO_LANGUAGES = {"word", "phonemes"}
+"""the sides of `configs/g2p.yaml`, whose words may be those of any language"""
 MIN_SHARE = 0.1
 """minimum share of letters in the script of the language; texts hold foreign names and terms"""
 
@@ -65,12 +67,13 @@ def usual_script(language: str) -> str | None:
     """Return the script of a language, as the first word of its letters' Unicode names.
 
     A code may name the script, as `zh_Hant` does. Otherwise the script is None for a language that
-    is written in several scripts, and for a name that is no language code, such as `phonemes`. An
-    unknown language is expected in Latin letters.
+    is written in several scripts, and for the sides of a pronunciation dictionary. An unknown
+    language is expected in Latin letters, as its words are separated and its scores computed like
+    those of European languages.
     """
     tag = re.search("[-_]([A-Z][a-z]{3})$", language)
     code = short_code(language)
-    has_any_script = code in _IN_SEVERAL or len(code) > 3
+    has_any_script = code in _IN_SEVERAL or code in _NO_LANGUAGES
     script = None if has_any_script else _SCRIPTS.get(code, "LATIN")
     if tag is None:
         return script

@@ -51,7 +51,8 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
             "for comparison: the source text itself, not translated, has BLEU %.1f", copied_bleu
         )
     losses = [event["nll"] for event in events if event["event"] == "train"]
-    advice = describe_fit(losses, validations, metric)
+    has_diverged = validations[-1]["perplexity"] is None or None in losses[-1:]
+    advice = None if has_diverged else describe_fit(losses, validations, metric)
     if advice is not None:
         log.info(advice)
     log.info("next:")

@@ -55,7 +55,7 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["train", "--seed", "-3"], "--seed -3"),
         (["translate", "--beam-size=99999999999999999999", "Hund"], "--beam-size"),
         ("translate --length-penalty nan Hund".split(), "--length-penalty nan"),
-        (["evaluate", "--metric", "rouge"], "--metric rouge"),
+        (["evaluate", "--metric", "rouge"], "rouge"),
         (["train", "-c", "multi30"], "multi30k"),
         # before the data, which is not there, is looked for
         (["train", *set_options(GONE)], "additive"),

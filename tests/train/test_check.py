@@ -68,7 +68,7 @@ def test_settings_that_do_not_fit_are_refused(settings, message):
 @pytest.mark.parametrize(
     "settings",
     [
-        ["train.schedule.factor=0.1", "train.teacher_forcing.end=0.5"],
+        ["train.teacher_forcing.end=0.5"],
         ["model.encoder.options.residual=true"],
         ["model.encoder.name=convolutional", "model.encoder.cell=lstm"],
         ["model.attention.name=monotonic", "model.attention.normalizer=sparsemax"],
