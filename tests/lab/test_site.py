@@ -87,7 +87,8 @@ def test_nothing_is_loaded_from_elsewhere(html: dict[Path, Page], folder: Path) 
 def test_the_site_has_course_reference_and_search(html: dict[Path, Page], folder: Path) -> None:
     for chapter in pages.chapters():
         assert folder / "docs" / "learn" / f"{chapter.stem}.html" in html
-    public = {name.lower() for name in seq2seq_attn.__all__ if not name.startswith("_")}
+    names = [name for name in seq2seq_attn.__all__ if not name.startswith("_")]
+    public = {f"seq2seq_attn.{name}" for name in names}
     assert public - html[folder / "docs" / "api.html"].anchors == set()
     assert {*COMMANDS} <= html[folder / "docs" / "commands.html"].anchors
     assert "attention" in (folder / "searchindex.js").read_text(encoding="utf-8")
