@@ -17,7 +17,7 @@ LEAST_WEIGHT = 0.2
 
 
 class Result(NamedTuple):
-    """What a model writes for a text."""
+    """The tokens that a model writes for a text, and their attention weights."""
 
     tokens: list[str]
     source: list[str]

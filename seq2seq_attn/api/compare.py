@@ -92,7 +92,7 @@ def compare(
         seeds: the seeds of each variant.
         output: the folder for runs and report; None means `runs/compare-<configuration>`.
         at_once: number of runs trained in parallel; None means one per CPU core, or one on a GPU.
-        imports: modules of variants. Each training process imports them.
+        imports: modules that define variants. Each training process imports them.
         text: the user's parallel text, as in `train_model`.
     """
     seeds = plain(list(seeds))
@@ -118,7 +118,7 @@ def train_and_compare(
     Args:
         planned: the runs and their configurations.
         at_once: number of runs trained in parallel; None means one per CPU core, or one on a GPU.
-        imports: modules of variants. Each training process imports them.
+        imports: modules that define variants. Each training process imports them.
 
     Raises:
         UsageError: a configuration cannot be trained, or a run in the folder was trained with

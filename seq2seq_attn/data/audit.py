@@ -122,8 +122,8 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
     """Return the ratio r in the length limit of translations: r * source tokens + `extra`.
 
-    The smallest ratio is found with which every training target, with EOS, is within the limit.
-    This ratio is multiplied by `_ROOM`, rounded up to two digits, and limited to the range from
+    With the smallest possible ratio, every training target with its EOS is within the limit. This
+    ratio is multiplied by `_ROOM`, rounded up to two digits, and limited to the range from
     `LEAST_LENGTH_RATIO` to `MAX_LENGTH_RATIO`.
     """
     source_lengths = pairs.source_lengths

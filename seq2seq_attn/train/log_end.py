@@ -15,8 +15,9 @@ from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 
 BY_HEART = 0.25
-"""A training text is learnt by heart if its loss, with dropout, is less than this share of the loss
-of the validation text: 0.04 for 3,600 words and their sounds."""
+"""A model has learnt its training text by heart if the loss in training, which includes dropout, is
+less than this share of the loss in validation. The share was 0.04 for 3,600 words and their
+sounds."""
 RISING = 0.02
 """A score still rises if it gains at least this share of itself in the last quarter of training."""
 _WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))

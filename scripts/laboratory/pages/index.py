@@ -1,5 +1,5 @@
-"""What a package index shows of a release: README, whose links lead to the repository, and the
-addresses of the project."""
+"""Prepare README and the addresses of the project for a package index. Links in README then lead to
+the repository at the release's tag."""
 
 import re
 
