@@ -10,10 +10,12 @@ them. Words that the model does not know pass through it as in `seq2seq translat
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import onnxruntime
@@ -29,7 +31,8 @@ def tokenize(line: str, side: dict[str, Any]) -> list[str]:
         line = line.replace("İ", "i").replace("I", "ı")
     line = " ".join((line.lower() if side["lowercase"] else line).split())
     if side["tokenizer"] == "characters":
-        return list(line.replace(" ", SPACE))
+        letters = re.sub("[가-힣]+", lambda syllables: normalize("NFD", syllables[0]), line)
+        return list(letters.replace(" ", SPACE))
     if side["tokenizer"] == "spacy":
         import spacy
 
@@ -79,7 +82,8 @@ def translate(folder: Path, line: str) -> str:
 
     def detokenize(tokens: Sequence[str]) -> str:
         marked = SPACE in "".join(tokens) or target["tokenizer"] in ("characters", "sentencepiece")
-        return "".join(tokens).replace(SPACE, " ").strip() if marked else " ".join(tokens)
+        text = "".join(tokens).replace(SPACE, " ").strip() if marked else " ".join(tokens)
+        return normalize("NFC", text) if target["tokenizer"] == "characters" else text
 
     def translate_text(text: str) -> Result:
         return search(about, prepare, step, tokenize(text, about["source"]))

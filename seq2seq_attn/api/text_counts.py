@@ -10,6 +10,7 @@ from typing import Literal
 
 from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 
 NUM_PAIRS = 10_000
 """Lines are counted in at most this number of pairs, which are spread evenly over the text."""
@@ -83,7 +84,9 @@ class Side:
     def lengths(self, tokenizer: str) -> list[float]:
         """Return the number of tokens of each line, which is an estimate for subwords and spaCy."""
         if tokenizer == "characters" or not separates_words(self.language):
-            return [len(line) for line in self.lines]
+            return [
+                len(characters) for characters in CharacterTokenizer().tokenize_many(self.lines)
+            ]
         factor = 1.0 if tokenizer == "spaces" else TOKENS_PER_WORD
         return [factor * len(line.split()) for line in self.lines]
 

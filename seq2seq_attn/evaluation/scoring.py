@@ -44,8 +44,7 @@ from seq2seq_attn.metrics.significance import (
 )
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
 from seq2seq_attn.text.languages import separates_words
-from seq2seq_attn.text.normalize import visible
-from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
+from seq2seq_attn.text.normalize import normalize, visible
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 ItemT = TypeVar("ItemT")
@@ -270,14 +269,18 @@ def flatten(lists: Iterable[Iterable[ItemT]]) -> list[ItemT]:
     return [item for items in lists for item in items]
 
 
+def _split_characters(lines: Sequence[str]) -> list[list[str]]:
+    return [list(normalize(line)) for line in lines]
+
+
 def _count_lengths(
     sets: Sequence[EvaluationSet], language: str, settings: Settings
 ) -> tuple[list[IntArray], str]:
     """Return the lengths of each set's sentences, and the name of the tokenizer that counts."""
     split: Callable[[list[str]], list[list[str]]]
     if settings.length_in == "characters":
-        split = CharacterTokenizer().tokenize_many
-        name = CharacterTokenizer.name
+        split = _split_characters
+        name = "characters"
     else:
         split = partial(split_words, language)
         name = words_name(language)

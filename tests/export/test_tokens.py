@@ -32,6 +32,7 @@ HARD = [
     f"a{40 * chr(0x301)}b \ud800 {40 * '('} {1100 * 'x'}",
     "5² % und $² oder 3² - ²3",
     'the constructor toString __proto__ "valueOf"',
+    "한국어 각 값 \u1112\u1161\u11ab",
     "",
 ]
 PARTS = [

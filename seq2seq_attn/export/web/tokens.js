@@ -18,8 +18,9 @@ const TOKENIZERS = {
     detokenize: (tokens) => tokens.join(' '),
   }),
   characters: ({ lowercase }) => ({
-    tokenize: (text) => [...withMarks(text, lowercase)],
-    detokenize: joined,
+    // A syllable of Hangul is two or three letters.
+    tokenize: (text) => [...withMarks(text, lowercase).replace(/[가-힣]+/gu, (syllables) => syllables.normalize('NFD'))],
+    detokenize: (tokens) => joined(tokens).normalize('NFC'),
   }),
   sentencepiece,
   spacy,

@@ -1,6 +1,8 @@
 """The class `Tokenizer`, and tokenizers that need no library: characters, and tokens separated by
 spaces."""
 
+import re
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -11,6 +13,8 @@ from seq2seq_attn.text.tokenizers.source import Source
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
+_HANGUL = re.compile(r"[가-힣]+")
+"""Syllables of the Korean script. Each is written as two or three letters."""
 
 
 def join_marked(tokens: Sequence[str]) -> str:
@@ -51,15 +55,21 @@ class Tokenizer(Source):
 
 
 class CharacterTokenizer(Tokenizer):
-    """Split a text in Unicode form NFC into code points. `SPACE` stands for a space."""
+    """Split a text in Unicode form NFC into code points, and syllables of Hangul into their
+    letters. `SPACE` stands for a space."""
 
     name = "characters"
 
     def tokenize(self, text: str) -> list[str]:
-        return list(normalize_marked(text, lowercase=self.lowercase).replace(" ", SPACE))
+        text = normalize_marked(text, lowercase=self.lowercase).replace(" ", SPACE)
+        return list(_HANGUL.sub(_letters, text))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        return join_marked(tokens)
+        return unicodedata.normalize("NFC", join_marked(tokens))
+
+
+def _letters(syllables: re.Match[str]) -> str:
+    return unicodedata.normalize("NFD", syllables[0])
 
 
 class SpaceTokenizer(Tokenizer):

@@ -284,6 +284,13 @@ def test_the_unknown_word_is_one_token_of_spacy(num_lines):
     assert tokenizer.tokenize_many([line] * num_lines) == [tokens] * num_lines
 
 
+def test_characters_of_a_korean_syllable_are_its_letters():
+    tokenizer = CharacterTokenizer()
+    tokens = tokenizer.tokenize("값 a")
+    assert tokens == ["\u1100", "\u1161", "\u11b9", "▁", "a"]
+    assert tokenizer.detokenize(tokens) == "값 a"
+
+
 @pytest.mark.parametrize("code", ["tr", "tur_Latn", "az"])
 def test_turkish_letters_have_their_own_lower_case(code):
     for capitals in ("ISPARTA İSTANBUL ILIK", "ISPARTA I\u0307STANBUL ILIK"):
