@@ -1,10 +1,13 @@
 """Small texts of several kinds, trained with the settings that `train --train` chooses:
-`scripts/lab own_texts [--texts FOLDER] [NAME ...]` trains, scores, and adds rows to the record.
+`scripts/lab own_texts [--texts FOLDER] [--seeds 1,2,3] [NAME ...]` trains, scores, and adds rows
+to the record. With several seeds, it also scores the ensemble of all runs of a text.
 
-FOLDER has `multi30k/` (the published files) and `g2p/` (SIGMORPHON 2020, `fre_train.tsv.gz`).
+FOLDER has `multi30k/` (the published files), `g2p/` (SIGMORPHON 2020, `fre_train.tsv.gz`) and
+`cmudict/` (the split of the dictionary that papers use, `cmudict-0.7b.test.gz`).
 """
 
 import argparse
+import gzip
 import os
 import re
 import resource
@@ -25,6 +28,7 @@ Pair = tuple[str, str]
 MONTHS = "january february march april may june july august september october november december"
 ACTIONS = {name: f"I_{name.upper()}" for name in ("walk", "look", "run", "jump")}
 LANGUAGES = "arm bul fre geo gre hin hun ice kor lit".split()
+CMUDICT = {"train": "train-dev-20-21", "valid": "train-dev-1-21", "test": "test"}
 
 
 def date(random: Random) -> Pair:
@@ -88,15 +92,23 @@ def main(arguments: Sequence[str]) -> None:
     """Train and score the named texts, and write the record after each."""
     parser = argparse.ArgumentParser(prog="scripts/lab own_texts")
     parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser.add_argument("--seeds", default="1")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
     for name in options.names or [*GENERATED, *CAPTIONS, *LANGUAGES]:
-        record = read_json(RECORD) if RECORD.exists() else {"rows": {}}
         about, text = describe_text(name, options.texts)
-        row = {"about": about, **measure(RUNS / name, text)}
-        environment = describe("lab own_texts")
-        row["commit"] = environment["git"]["commit"]
-        write_json(RECORD, {"environment": environment, "rows": record["rows"] | {name: row}})
+        for seed in options.seeds.split(","):
+            rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
+            row = rows.get(name, {"by_seed": {}})
+            measured = measure(RUNS / f"{name}-s{seed}", [*text, "--set", f"seed={seed}"])
+            environment = describe("lab own_texts")
+            measured["commit"] = environment["git"]["commit"]
+            row["by_seed"][seed] = measured
+            runs = [RUNS / f"{name}-s{number}" for number in row["by_seed"]]
+            if len(runs) > 1 and all(map(Path.exists, runs)):
+                row["ensemble"] = {"num_runs": len(runs), "scores": score(runs, "--ensemble")}
+            rows[name] = {"about": about, **row}
+            write_json(RECORD, {"environment": environment, "rows": rows})
 
 
 def describe_text(name: str, texts: Path) -> tuple[str, list[str]]:
@@ -116,12 +128,42 @@ def describe_text(name: str, texts: Path) -> tuple[str, list[str]]:
         files = [f"{texts}/multi30k/{split}" for split in ("train", "val", "test_2016_flickr")]
         options = ["--source-language", "de", "--target-language", "en"]
         options += ["--set", f"data.limit.train={CAPTIONS[name]}"]
+    elif name == "cmudict":
+        files = write_cmudict(texts / "cmudict", RUNS / "texts")
+        options = ["-c", "g2p"]
     else:
         files = [f"{texts}/g2p/{name}_{split}.tsv.gz" for split in ("train", "dev", "test")]
         options = ["-c", "g2p"]
     train, valid, test = files
     about = "German to English, Multi30k" if name in CAPTIONS else f"letters to sounds, {name}"
+    if name == "cmudict":
+        about = "letters to sounds, CMUDict"
     return about, [*options, "--train", train, "--valid", valid, "--test", test]
+
+
+def write_cmudict(texts: Path, folder: Path) -> list[str]:
+    """Write the three sets of the dictionary as tables, and the test set as distinct words with
+    files of their pronunciations in `cmudict-words`. Return the paths of the tables.
+
+    A word with fewer pronunciations than another has them again.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for split, part in CMUDICT.items():
+        with gzip.open(texts / f"cmudict-0.7b.{part}.gz", "rt", encoding="utf-8") as file:
+            pairs = [line.split(maxsplit=1) for line in file]
+        path = folder / f"cmudict-{split}.tsv"
+        write_lines(path, [f"{word}\t{sounds.strip()}" for word, sounds in pairs])
+        paths.append(str(path))
+    pronunciations: dict[str, list[str]] = {}
+    for word, sounds in pairs:
+        pronunciations.setdefault(word, []).append(sounds.strip())
+    write_lines(folder / "cmudict-words", [*pronunciations])
+    most = max(map(len, pronunciations.values()))
+    for number in range(most):
+        lines = [sounds[number % len(sounds)] for sounds in pronunciations.values()]
+        write_lines(folder / f"cmudict-sounds-{number}", lines)
+    return paths
 
 
 def distinct_pairs(make_pair: Callable[[Random], Pair], num_pairs: int) -> list[Pair]:
@@ -143,9 +185,8 @@ def measure(path: Path, text: Iterable[str]) -> Record:
     seq2seq("train", *text, *options)
     minutes = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / 60
     config = Run(path).config
-    metric = config.train.validation.metric
-    seq2seq("evaluate", str(path), "--metric", metric, "--metric", "exact", "--no-attention")
-    [test] = read_json(path / "report.json")["sets"]
+    scores = score([path])
+    test = read_json(path / "report.json")["sets"][0]
     finished = read_json(path / "finished.json")
     tokenizer = config.data.tokenizer
     return {
@@ -158,9 +199,25 @@ def measure(path: Path, text: Iterable[str]) -> Record:
         "updates": finished["update"],
         "reason": finished["reason"],
         "cpu_minutes": minutes,
-        "scores": {part["name"]: part["runs"][0]["score"] for part in test["measures"]},
+        "scores": scores,
         "signatures": {part["name"]: part["signature"] for part in test["measures"]},
     }
+
+
+def score(runs: Sequence[Path], *options: str) -> dict[str, float]:
+    """Score runs on their test set, and return the scores of the last system, which is the ensemble
+    with the option `--ensemble`."""
+    metric = Run(runs[0]).config.train.validation.metric
+    command = [*map(str, runs), "--metric", metric, "--metric", "exact", "--no-attention", *options]
+    if runs[0].name.startswith("cmudict"):
+        sounds = sorted((RUNS / "texts").glob("cmudict-sounds-*"))
+        command += ["--source", str(RUNS / "texts" / "cmudict-words")]
+        for path in sounds:
+            command += ["--reference", str(path)]
+    report = runs[-1] / "report.json"
+    seq2seq("evaluate", *command, "--json", str(report))
+    [test] = read_json(report)["sets"]
+    return {measure["name"]: measure["runs"][-1]["score"] for measure in test["measures"]}
 
 
 def seq2seq(*arguments: str) -> None:

@@ -63,6 +63,9 @@ class Field(NamedTuple):
 class Entrant:
     """A system of `race.yaml`: its commands and its files."""
 
+    max_length = 100
+    """maximum number of tokens in a translation by JoeyNMT"""
+
     def __init__(self, name: str, field: Field) -> None:
         values = RACE["systems"][name]
         self.name = name
@@ -129,7 +132,8 @@ class Entrant:
         """A peer's configuration, filled in."""
         template = Template((peers.CONFIGS / self.config).read_text(encoding="utf-8"))
         folders = {"data": str(self.field.data), "folder": str(self.folder)}
-        text = template.substitute(folders, checkpoint=checkpoint, beam_size=beam_size)
+        search = {"beam_size": beam_size, "max_length": self.max_length}
+        text = template.substitute(folders, checkpoint=checkpoint, **search)
         write_lines(self.folder / name, [text])
         return self.folder / name
 

@@ -19,6 +19,8 @@ from unittest import mock
 
 FINISHED = "finished"
 """a file beside the checkpoints, once the last is kept"""
+MINUTES = "minutes.json"
+"""a file of a checkpoint: the minutes of the clock"""
 WARM_UP = 10
 """updates that the pace leaves out"""
 Save = Callable[[Path], object]
@@ -76,6 +78,8 @@ class Clock:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         save(unfinished)
+        minutes = {"minutes": round(self.minutes, 2)}
+        (unfinished / MINUTES).write_text(json.dumps(minutes), encoding="utf-8")
         unfinished.rename(self._folder / f"{self._updates}")
         self._marks = [mark for mark in self._marks if mark > self.minutes]
 
@@ -83,6 +87,23 @@ class Clock:
         """End the process: the last checkpoint is kept."""
         (self._folder / FINISHED).touch()
         os._exit(0)
+
+
+class CpuClock(Clock):
+    """Counts the CPU seconds of the process, without those of saving."""
+
+    def __init__(self, folder: Path, minutes: Sequence[float]) -> None:
+        super().__init__(folder, minutes, {})
+        self._saving_s = 0.0
+
+    @property
+    def minutes(self) -> float:
+        return (cpu_seconds() - self._saving_s) / 60
+
+    def keep(self, save: Save) -> None:
+        began_s = cpu_seconds()
+        super().keep(save)
+        self._saving_s += cpu_seconds() - began_s
 
 
 class PaceMaker:
@@ -133,6 +154,35 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     with mock.patch.object(Trainer, "_give_back_memory", check):
         train_model(task["config"], task["settings"], run_dir=run_dir)
     clock.keep(lambda folder: shutil.copytree(run_dir, folder, dirs_exist_ok=True))
+
+
+def train_own_text(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
+    """`seq2seq train --train`, with its validations. A checkpoint has the weights of its minute,
+    the last has the best weights."""
+    from seq2seq_attn import train_model
+    from seq2seq_attn.run import Run
+    from seq2seq_attn.train.loop import Trainer
+
+    run_dir = Path(task["run_dir"])
+    after_update = Trainer._give_back_memory
+    shutil.rmtree(run_dir, ignore_errors=True)
+
+    def copy(folder: Path) -> None:
+        shutil.copytree(run_dir, folder, dirs_exist_ok=True)
+
+    def save(trainer: Trainer, folder: Path) -> None:
+        trainer._save()
+        copy(folder)
+        with trainer.updater.use_average():
+            trainer.updater.save_best(Run(folder), {"update": trainer.state.update}, {})
+
+    def check(trainer: Trainer) -> None:
+        after_update(trainer)
+        clock.check(partial(save, trainer))
+
+    with mock.patch.object(Trainer, "_give_back_memory", check):
+        train_model(**task["text"], run_dir=run_dir)
+    clock.keep(copy)
 
 
 def train_tutorial(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
@@ -186,11 +236,12 @@ def train_opennmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
 
 TRAINERS = {
     "ours": train_ours,
+    "own text": train_own_text,
     "tutorial": train_tutorial,
     "joeynmt": train_joeynmt,
     "opennmt": train_opennmt,
 }
-ENDING = ("ours", "tutorial")
+ENDING = ("ours", "own text", "tutorial")
 """trainers that may make all their epochs before the last mark; a peer that returns was
 interrupted"""
 
@@ -200,7 +251,11 @@ if __name__ == "__main__":
     if "pace_seconds" in _task:
         _train(PaceMaker(Path(_task["pace_path"]), _task["pace_seconds"]), _task)
         sys.exit("ended before its pace was known")
-    _clock = Clock(Path(_task["folder"]), _task["minutes"], _task["pace"])
+    _clock: Clock
+    if "pace" in _task:
+        _clock = Clock(Path(_task["folder"]), _task["minutes"], _task["pace"])
+    else:
+        _clock = CpuClock(Path(_task["folder"]), _task["minutes"])
     _train(_clock, _task)
     if _task["trainer"] not in ENDING:
         sys.exit(f"{_task['trainer']}: ended before its last checkpoint")
