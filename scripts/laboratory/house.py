@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "package: tokens": 188_800,
-    "laboratory: tokens": 64_135,
+    "laboratory: tokens": 66_300,
     "web: lines": 3_560,
     "tests: tokens": 234_300,
     "tests: tokens per line": 10.0,
