@@ -39,6 +39,7 @@ from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
+from seq2seq_attn.text.corpus import Text, check_scripts
 from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.text.tokenizers.words import words_name
 from seq2seq_attn.translate.figure import PlotFormat
@@ -152,6 +153,9 @@ class _Inputs(NamedTuple):
             references=self.references,
             concatenate=self.concatenate,
         )
+        if self.sources:
+            sides = (*languages.source.split("+"), languages.target)
+            check_scripts(Text((self.sources[0], self.references[0]), sides))
         if length_in == "tokens":
             words_name(languages.target)  # raises UserError now if spaCy is not installed
         return languages, sets

@@ -11,7 +11,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.known_words import PATTERN
 from seq2seq_attn.text.languages import english_name, short_code
 from seq2seq_attn.text.normalize import has_dotless_i
-from seq2seq_attn.text.scripts import usual_script
+from seq2seq_attn.text.scripts import UNSPACED_SENTENCES, usual_script
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -39,7 +39,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),
         "splits_sentences": run.line_facts.one_sentence,
-        "spaces_sentences": usual_script(data.target_language) != "CJK",
+        "spaces_sentences": usual_script(data.target_language) not in UNSPACED_SENTENCES,
         "words": run.words and run.words.as_json() | {"pattern": PATTERN},
     }
 

@@ -90,7 +90,8 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
 
 def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[str, ...]:
     """Find the column of each language by its script. Return an empty tuple unless exactly one
-    column is in the script of each language, both in the first row and in all rows."""
+    column that no language before has is in the script of each language, both in the first row and
+    in all rows."""
     columns: list[str] = []
     for language in languages:
         script = usual_script(language)
@@ -98,6 +99,8 @@ def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[st
             return ()
         matching = []
         for key, first in rows[0].items():
+            if key in columns:
+                continue
             is_first_in_script = is_in_script([first], script, 0.5)
             if is_first_in_script and is_in_script((row[key] for row in rows), script, 0.5):
                 matching.append(key)

@@ -135,7 +135,7 @@ def find_text(spec: Spec, *languages: str | None, columns: Sequence[str] = ()) -
         _check_files(name, paths, known)
         absent = (NONE,) * (len(languages) - len(wanted))
         text = Text(tuple(paths), (*absent, *known))
-    _check_scripts(text)
+    check_scripts(text)
     return text
 
 
@@ -229,7 +229,7 @@ def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[s
     return Text((path,), known, form, chosen, has_header)
 
 
-def _check_scripts(text: Text) -> None:
+def check_scripts(text: Text) -> None:
     """Raise UsageError if the text of a language is in another script than the language."""
     num_joined = len(text.languages) - 2
     rows = []

@@ -12,7 +12,7 @@ _LANGUAGES = {
     "ARMENIAN": "hy",
     "BENGALI": "as bn mni",
     "CANADIAN": "cr iu oj",
-    "CJK": "ja wuu yue zh",
+    "CJK": "wuu yue zh",
     "CYRILLIC": "ab av ba be bg ce cu cv kk kv ky mk mn os ru sr tg tt uk",
     "DEVANAGARI": "awa bho hi hne mag mai mr ne sa",
     "ETHIOPIC": "am ti",
@@ -22,6 +22,7 @@ _LANGUAGES = {
     "GURMUKHI": "pa",
     "HANGUL": "ko",
     "HEBREW": "he yi",
+    "JAPANESE": "ja",
     "KANNADA": "kn",
     "KHMER": "km",
     "LAO": "lo",
@@ -53,10 +54,13 @@ _TAGS = {
     "Hang": "HANGUL",
     "Hans": "CJK",
     "Hant": "CJK",
+    "Jpan": "JAPANESE",
     "Latn": "LATIN",
 }
 """scripts by the part of a language code that names them"""
-_WRITTEN_WITH_CJK = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
+UNSPACED_SENTENCES = ("CJK", "JAPANESE")
+"""scripts without a space between sentences"""
+_KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
 _NO_LANGUAGES = {"word", "phonemes"}
 """the sides of `configs/g2p.yaml`, whose words may be those of any language"""
 MIN_SHARE = 0.1
@@ -84,11 +88,18 @@ def usual_script(language: str) -> str | None:
 
 def is_in_script(texts: Iterable[str], script: str, min_share: float = MIN_SHARE) -> bool:
     """Return whether at least `min_share` of the letters of texts belong to a script. Texts without
-    letters are in every script."""
-    num_letters = num_in_script = 0
+    letters are in every script. Japanese is written in kana and Chinese characters; a text with
+    more than a few kana is not Chinese."""
+    num_letters = num_in_script = num_kana = 0
+    scripts = ("CJK", script) if script == "JAPANESE" else (script,)
     for text in texts:
         for character in filter(str.isalpha, text):
             name = unicodedata.name(character, "UNKNOWN").split()[0]
+            if name in _KANA:
+                num_kana += 1
+                name = "JAPANESE"
             num_letters += 1
-            num_in_script += script == ("CJK" if name in _WRITTEN_WITH_CJK else name)
+            num_in_script += name in scripts
+    if script == "CJK" and num_kana > MIN_SHARE * num_letters:
+        return False
     return num_in_script >= min_share * num_letters

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.text.languages import separates_words
-from seq2seq_attn.text.scripts import usual_script
+from seq2seq_attn.text.scripts import UNSPACED_SENTENCES, usual_script
 from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.several import join_columns
 from seq2seq_attn.text.tokenizers.source import Source
@@ -142,7 +142,7 @@ def separator_after(sentence: str, target_language: str) -> str:
     It is the white space after the source sentence, or a space if there is none. Chinese and
     Japanese have no space between sentences.
     """
-    if usual_script(target_language) == "CJK":
+    if usual_script(target_language) in UNSPACED_SENTENCES:
         return ""
     return sentence[len(sentence.rstrip()) :] or " "
 

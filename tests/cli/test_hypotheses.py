@@ -76,9 +76,15 @@ def test_the_reference_decides_the_tokenizer_of_bleu(files):
         ({"hypotheses": "poor.txt", "source": None, "reference": ()}, UsageError, "--source"),
         ({"hypotheses": "poor.txt", "reference": ()}, UsageError, "--reference"),
         ({"hypotheses": "poor.txt", "reference": "perfect.txt"}, UsageError, r"perfect\.txt"),
+        ({"hypotheses": "poor.txt", "reference": "news.jp"}, UsageError, "jp"),
+        ({"runs": "additive", "source": "news.jp"}, UsageError, "de"),
+        ({"runs": "additive", "reference": "news.jp"}, UsageError, "en"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(files, options, error, value):
+def test_what_cannot_be_scored_is_refused(files, workshop, options, error, value):
     write_lines(Path("short.txt"), ["A dog."])
+    write_lines(Path("news.jp"), ["犬が走る。"] * 5)
+    named = {**files, **options}
+    runs = workshop / named.pop("runs") if "runs" in named else None
     with pytest.raises(error, match=value):
-        evaluate(None, json="r.json", **{**files, **options})
+        evaluate(runs, json="r.json", **named)

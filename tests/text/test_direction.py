@@ -71,6 +71,32 @@ def test_two_files(write, source, target):
         assert outcome(exchanged, files[::-1], source, target) == "refused"
 
 
+@pytest.mark.parametrize(
+    ("languages", "first", "second"),
+    [
+        (("de", "en"), "A dog.", "Собака."),
+        (("ru", "uk"), "A dog.", "Собака."),
+        (("zh", "yue"), "狗。", "개."),
+    ],
+)
+def test_a_column_is_not_the_text_of_two_languages(write, languages, first, second):
+    table = write("a.tsv", f"{first}\t{second}\n" * 3)
+    assert outcome([], table, *languages) == "refused"
+
+
+def test_a_separator_that_no_line_has_leaves_no_two_columns(write):
+    table = write("a.csv", "sep=;\n" + "A dog.,Ein Hund.\n" * 3)
+    assert outcome([], table, "en", "de") == "refused"
+
+
+def test_kana_are_not_chinese(write):
+    files = [
+        write(name, "\n".join(LANGUAGES[code]["lines"]))
+        for name, code in (("a.txt", "ja"), ("b.txt", "zh"))
+    ]
+    assert outcome([], files, "zh", "ja") == "refused"
+
+
 @pytest.mark.parametrize("word", ["абдал", "가감", "أب", "abbé"])
 def test_a_side_that_is_no_language_may_be_in_any_script(write, word):
     table = write("a.tsv", f"{word}\tə b d\n")
