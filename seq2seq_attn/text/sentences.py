@@ -13,16 +13,29 @@ from seq2seq_attn.text.normalize import one_line
 _MARKS = "։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨᪩᪪᪫᭚᭛᭞᭟᰻᰼᱾᱿‼‽⁇⁈⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱꯫﹒﹖﹗！．？｡"
 """the marks of living scripts, without those of ASCII (Unicode's property `Sentence_Terminal`)"""
 SENTENCE_ENDS = f".!?…{_MARKS}"
-_CLOSERS = r"(?:[\])}\"'”’›」』】》〉）］｣]|[“«»](?!\w)|[ \u00a0\u202f]»)*+"
+_CLOSERS = r"(?:[\])}\"'”’›」』】》〉）］｣*_¹²³]|[“‘«»‹](?!\w)|[ \u00a0\u202f][»›](?!\w)|\[\d+\])*+"
+_OTHER_MARK = (
+    r"(?<=[\u0370-\u03ff\u1f00-\u1fff]);|(?<=[\u0531-\u058f]):|፡፡"
+    r"|(?:(?<=[\u0900-\u0dff])|(?<=[\u0900-\u0dff] ))\|"
+)
+"""the semicolon, which is the question mark of Greek, and what is typed for the marks of Armenian,
+Ethiopic and Devanagari"""
+_UPPER = "A-ZÀ-ÖØ-ÞĆČĐĞİŁŃŐŘŚŞŠŤŮŰŹŻŽΑ-ΫЀ-Я"
+_UNSPACED = "ぁ-ヿ㐀-鿿가-힣"
+_JOINED = (
+    rf"(?:(?<=[{_UNSPACED}])(?=[.!?]++[{_UNSPACED}])"
+    rf"|(?<=[^\W\d_{_UPPER}])(?=[.!?]++[{_UPPER}][^\W\d_]*+(?:\s|$)))[.!?]++"
+)
+"""marks without a space after them, between two characters of Chinese, Japanese or Korean, or
+between a lower-case letter and a capital word"""
 # The lookbehinds let a run of marks match at its start alone, so that the time is linear.
 _END = re.compile(
     rf"(?<![{SENTENCE_ENDS}])(?=[.!?…]*+[{_MARKS}])[{SENTENCE_ENDS}]++"
     rf"{_CLOSERS}\s*+(?!(?<=．)\d)(?=\S)"
-    rf"|(?:(?<![.!?…])[.!?…]++|(?<=[\u0370-\u03ff\u1f00-\u1fff]);){_CLOSERS}\s++(?=\S)"
+    rf"|(?:(?<![.!?…])[.!?…]++|{_OTHER_MARK}){_CLOSERS}\s++(?=\S)|{_JOINED}"
 )
-"""the end of a sentence, and the white space after it, which some scripts do not write. A semicolon
-is the question mark of Greek"""
-_MARK = re.compile(rf"[;{SENTENCE_ENDS}]")
+"""the end of a sentence, and the white space after it, which some scripts do not write"""
+_MARK = re.compile(rf"[;:|፡{SENTENCE_ENDS}]")
 _CONTINUATION = re.compile("[,;:]|(?<=[」』])(?:と|って)")
 """text that begins no sentence. After a quotation, a Japanese sentence goes on with a particle"""
 _OPENERS = "\"'“„«»‹([¿¡「『"

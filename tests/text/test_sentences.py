@@ -24,6 +24,11 @@ def test_every_sentence_is_split_off_and_no_trap_splits_one(row):
     assert "|".join(found) == re.sub(r"\|( *)", r"\1|", marked)
 
 
+def test_a_bar_may_stand_for_the_danda():
+    assert split_sentences("कुत्ता सोता है | औरत पढ़ती है |") == ["कुत्ता सोता है | ", "औरत पढ़ती है |"]
+    assert len(split_sentences("a | b | c")) == 1
+
+
 def test_the_table_has_marks_of_twelve_languages_and_sixty_traps():
     languages = {row.split("\t")[0] for row in ROWS if "|" in row}
     assert len(languages) >= 12

@@ -1,9 +1,13 @@
 // The sentences of a line: the rules of text/sentences.py.
 const MARKS = '։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨᪩᪪᪫᭚᭛᭞᭟᰻᰼᱾᱿‼‽⁇⁈⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱ꫯ﹒﹖﹗！．？｡';
-const CLOSERS = `(?:[\\])}"'”’›」』】》〉）］｣]|[“«»](?![\\p{L}\\p{N}_])|[ \\u00a0\\u202f]»)*`;
+const CLOSERS = `(?:[\\])}"'”’›」』】》〉）］｣*_¹²³]|(?:[“‘«»‹]|[ \\u00a0\\u202f][»›])(?![\\p{L}\\p{N}_])|\\[\\p{Nd}+\\])*`;
+const OTHER_MARK = '(?<=[\\u0370-\\u03ff\\u1f00-\\u1fff]);|(?<=[\\u0531-\\u058f]):|፡፡|(?<=[\\u0900-\\u0dff] ?)\\|';
+const [UPPER, UNSPACED] = ['A-ZÀ-ÖØ-ÞĆČĐĞİŁŃŐŘŚŞŠŤŮŰŹŻŽΑ-ΫЀ-Я', 'ぁ-ヿ㐀-鿿가-힣'];
+const AFTER = `(?<=[\\p{L}\\p{Nl}\\p{No}])(?<![${UPPER}])(?=[.!?]+[${UPPER}][\\p{L}\\p{Nl}\\p{No}]*(?:\\s|$))`;
+const JOINED = `(?:(?<=[${UNSPACED}])(?=[.!?]+[${UNSPACED}])|${AFTER})[.!?]+`; // marks without a space after them
 const OTHER_END = `(?<![.!?…${MARKS}])(?=[.!?…]*[${MARKS}])(?=([.!?…${MARKS}]+${CLOSERS}))\\1\\s*(?!(?<=．)\\p{Nd})(?=\\S)`;
-const COMMON_END = `(?:(?<![.!?…])[.!?…]+|(?<=[\\u0370-\\u03ff\\u1f00-\\u1fff]);)(?=(${CLOSERS}))\\2\\s+(?=\\S)`;
-const SENTENCE_END = new RegExp(`${OTHER_END}|${COMMON_END}`, 'gu');
+const COMMON_END = `(?:(?<![.!?…])[.!?…]+|${OTHER_MARK})(?=(${CLOSERS}))\\2\\s+(?=\\S)`;
+const SENTENCE_END = new RegExp(`${OTHER_END}|${COMMON_END}|${JOINED}`, 'gu');
 const WORDS_BEFORE_A_STOP = [
   '(?<!\\p{Nd}\\s)\\p{L}', '(?![ap]\\.m\\.)\\p{L}{1,3}(?:\\.-?\\p{L}{1,3})+',
   'bijv|bzgl|bzw|ca|capt|dhr|dott|dra?|ee|gov|hr|ks|mgr|mlle|mmes?|mrs?|prof|sig|sra?|srta|st|str|tzn|vgl|vs|डॉ',
