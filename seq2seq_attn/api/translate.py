@@ -316,13 +316,12 @@ class Warnings:
         best = translations[0]
         tokens = best.source_tokens[:-1]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
-        unknown = best.unknown or [_show(tokens[index]) for index in best.unknown_positions]
         self._counts.update(lines=1, tokens=len(tokens))
-        self._counts.update(unknown=len(unknown), lines_unknown=bool(unknown))
+        self._counts.update(unknown=len(best.unknown), lines_unknown=bool(best.unknown))
         self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
         if best.warnings:
             self._warned.append(number + 1)
-        for word in map(_show, unknown):
+        for word in map(_show, best.unknown):
             if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
                 self._examples.append(word)
 

@@ -1,7 +1,8 @@
 """The words of a run's training text, and the stand-ins that take the place of unknown words.
 
 Words are separated by spaces and apostrophes, and punctuation marks at their edges do not belong to
-them. In scripts without spaces, each character is a word.
+them. A minus sign belongs to its number, and so do apostrophes between digits. In scripts without
+spaces, each character is a word.
 
 A stand-in is a source word that the training text always translates by the same target word, such
 as `Luise`, `drei` (three) or `Mann` (man). The model translates a line with stand-ins in place of
@@ -23,9 +24,14 @@ from seq2seq_attn.files import write_json
 WORDS = "words.json"
 """the file of the words, in a prepared corpus and in a run"""
 KINDS = ("number", "code", "name")
-_MARKS = r"""!"$%'()*,\-.:;<=>?\[\]^`{|}¡-¿؛،؟۔।॥‐-‧‰-⁞₠-⃏、-〿！-／：-？"""
+_MARKS = r"""!"$%'()*,\-.:;<=>?\[\]^`{|}¡-±´-¸»¿؛،؟۔।॥‐-‧‰-⁞₠-⃏、-〿！-／：-？"""
 _UNSPACED = r"ก-໿က-႟ក-៿ぁ-ヿ㐀-鿿豈-﫿"
-PATTERN = rf"[{_UNSPACED}]|[^\s{_MARKS}{_UNSPACED}](?:[^\s'’{_UNSPACED}]*[^\s{_MARKS}{_UNSPACED}])?"
+_WITHIN = rf"[^\s'’{_UNSPACED}]*"
+_EDGE = rf"[^\s{_MARKS}{_UNSPACED}]"
+PATTERN = (
+    rf"[{_UNSPACED}]|(?:(?<![^\s(])[\-–](?=[0-9]))?{_EDGE}"
+    rf"(?:{_WITHIN}(?:(?<=[0-9])['’](?=[0-9]){_WITHIN})*{_EDGE})?"
+)
 """matches a word of a line, in Python and in JavaScript"""
 _WORD = re.compile(PATTERN)
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")

@@ -30,7 +30,7 @@ from seq2seq_attn.translate.segments import (
     map_in_batches,
     unknown_positions,
 )
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, name_unknown
 
 if TYPE_CHECKING:
     from seq2seq_attn.translate.translator import Translator
@@ -137,4 +137,4 @@ def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Tran
                 unknown_positions=unknown_positions(pair, translator.source_tokenizer),
             )
         )
-    return translations
+    return [*map(name_unknown, translations)]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.marks import SOURCE_END
+from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -116,6 +116,12 @@ class Translation:
         """Return the text and the attention map that a notebook shows."""
         map = self.attention_map()
         return f"<p>{html.escape(self.text)}</p>" + ("" if map is None else map._repr_html_())
+
+
+def name_unknown(translation: Translation) -> Translation:
+    """Return the translation with its unknown tokens as unknown words."""
+    tokens = [translation.source_tokens[position] for position in translation.unknown_positions]
+    return replace(translation, unknown=tuple(token.removeprefix(SPACE) for token in tokens))
 
 
 def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:

@@ -50,7 +50,12 @@ from seq2seq_attn.translate.segments import (
     unknown_positions,
 )
 from seq2seq_attn.translate.terms import require_terms
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
+from seq2seq_attn.translate.translation import (
+    EOS_TOKEN,
+    Translation,
+    heaviest_token,
+    name_unknown,
+)
 from seq2seq_attn.translate.unknown import unknown_words
 
 
@@ -227,7 +232,7 @@ class Translator:
     def _translate_known(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each line. Unknown words pass through."""
         if self._unknown is None or plan.options.unk != "pass":
-            return self._translate_texts(lines, plan)
+            return [[*map(name_unknown, each)] for each in self._translate_texts(lines, plan)]
         terms = plan.terms.by_words if plan.terms else ()
 
         def translate(texts: Sequence[str], keep_attention: bool) -> list[list[Translation]]:

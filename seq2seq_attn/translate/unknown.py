@@ -28,7 +28,7 @@ from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
 from seq2seq_attn.translate.segments import empty_translation
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, name_unknown
 
 _LEAST_WEIGHT = 0.2
 """minimum attention of a target word that gives way to an unknown word without its stand-in"""
@@ -158,7 +158,7 @@ class UnknownWords(NamedTuple):
                 translations = self._choose(line, changed_results)
             else:
                 translations = next(plain_results)
-            if line.unknown:
+            if line.unknown or translations[0].unknown_positions:
                 translations = [_mark(line, item, keep_attention) for item in translations]
             results.append(translations)
         return results
@@ -263,8 +263,12 @@ def _with_mark(token: str, word: str) -> str:
 
 
 def _mark(line: Line, translation: Translation, keep_attention: bool) -> Translation:
-    """Return a translation of the line that names the unknown words, with a warning for each that
-    is lost."""
+    """Return a translation of the line that names the unknown words, and the unknown tokens that
+    belong to no word, with a warning for each word that is lost."""
+    unknown = list(line.unknown)
+    for token in name_unknown(translation).unknown:
+        if token in line.text and not any(token in word or word in token for word in unknown):
+            unknown.append(token)
     positions = set(translation.unknown_positions)
     for position, token in enumerate(translation.source_tokens):
         if token.removeprefix(SPACE) in line.unknown:
@@ -276,7 +280,7 @@ def _mark(line: Line, translation: Translation, keep_attention: bool) -> Transla
             warnings.append(f"{word} is unknown to the model and missing in the translation.")
     return replace(
         translation,
-        unknown=tuple(line.unknown),
+        unknown=tuple(unknown),
         unknown_positions=tuple(sorted(positions)),
         warnings=tuple(warnings),
         attention=translation.attention if keep_attention else None,

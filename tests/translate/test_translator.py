@@ -239,6 +239,7 @@ def test_hypotheses_that_copying_makes_equal_are_one_translation():
 def test_unknown_has_the_positions_of_unknown_source_tokens(short_segments, line, unknown):
     [translation] = short_segments.translate([line])
     assert translation.unknown_positions == unknown
+    assert translation.unknown == tuple(line.split()[position] for position in unknown)
     assert translation.source_tokens == [*line.split(), "<eos>"]
 
 

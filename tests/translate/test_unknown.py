@@ -43,6 +43,10 @@ WORDS = KnownWords(
         ("Kowalski sieht (Xu-7).", "Kowalski sees (Xu-7).", ("Kowalski", "Xu-7")),
         ("Paul sieht x@y.example.", "Paul sees x@y.example.", ("x@y.example",)),
         ("Das 47 kostet 47 Euro.", "The 47 costs 47 euros.", ("47",)),
+        ("Das Rad kostet -47 Euro.", "The bike costs -47 euros.", ("-47",)),
+        ("Das Rad kostet 4'711 Euro.", "The bike costs 4'711 euros.", ("4'711",)),
+        ("Das Rad kostet ½ Euro.", "The bike costs ½ euros.", ("½",)),
+        ("Das Rad § kostet.", "The bike <unk> costs.", ("§",)),
         ("DAS RAD kostet Euro.", "The bike costs euros.", ("DAS", "RAD")),
         ("4711", "4711", ("4711",)),
         ("Kowalski 12345!", "Kowalski 12345!", ("Kowalski", "12345")),
@@ -110,6 +114,10 @@ def test_a_word_of_the_training_text_without_a_token_is_named_by_a_warning():
     assert any("4711" in warning for warning in translation.warnings)
 
 
+def test_a_sign_belongs_to_the_number_that_follows_it():
+    assert words_in("-3 – (-4,5) 1990-1995 a-b –7°") == ["-3", "-4,5", "1990-1995", "a-b", "–7"]
+
+
 def test_no_word_of_a_failed_translation_stays():
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
 
@@ -145,6 +153,8 @@ def test_stand_ins_that_the_line_has_are_not_taken():
         ("4711", "number"),
         ("1,234.50", "number"),
         ("12:30", "number"),
+        ("1’234’567", "number"),
+        ("3½", "code"),
         ("AB-12/3", "code"),
         ("info@x.example", "code"),
         ("https://x.example/a_b", "code"),
@@ -198,4 +208,5 @@ def word_by_word(text, source, target, *, numbers_become=None, ending="", has_at
         attention=weights_TS if has_attention else None,
         is_finished=True,
         heaviest=list(range(len(tokens))) if has_attention else None,
+        unknown_positions=tuple(i for i, token in enumerate(sources) if token not in PAIRS),
     )
