@@ -123,8 +123,8 @@ def choose_form(
         UserError: the suffix of a file is that of a document that cannot be read.
     """
     form = _form_by_suffix(names, num_sources) if document == _AUTO else document
-    used = [option for option, value in not_for_documents.items() if value]
-    if form != LINES and (used or len(names) != 1):
+    is_mixed = any(not_for_documents.values()) or len(names) != 1
+    if form != LINES and is_mixed:
         raise UsageError(
             f"a document ({form}): give one -i FILE, without {', '.join(not_for_documents)}; "
             "--document lines translates its lines as they are"

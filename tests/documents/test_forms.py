@@ -42,6 +42,9 @@ def cue_starts(document):
         ("srt", "0:1 --> 0:2\n- Ja\n- <i>Hund</i>", "0:1 --> 0:2\n- JA\n- <i>HUND</i>"),
         ("srt", "0:1 --> 0:2\n<i>a\r\nb</i>", "0:1 --> 0:2\n<i>A B</i>"),
         ("srt", "0:1 --> 0:2\n<i>a</i>\n<i>b</i>", "0:1 --> 0:2\n<i>A</i>\n<i>B</i>"),
+        ("srt", "0:1 --> 0:2\n<i>a</i>b", "0:1 --> 0:2\n<i>A</i> B"),
+        ("srt", "0:1 --> 0:2\na{\\i1}b <b>c</b>.", "0:1 --> 0:2\nA {\\i1}B <b>C</b>."),
+        ("srt", "0:1 --> 0:2\na<i> b\nc</i>d<b>e", "0:1 --> 0:2\nA <i>B C</i> D <b>E"),
         (
             "srt",
             "0:1 --> 0:2\n{\\an8}a\n\nb\n\n2\n0:2 --> ",
@@ -110,7 +113,7 @@ def test_the_lines_of_a_cue_are_one_text_and_stay_lines():
         "$x",
         "%name%",
         "https://a.b/c",
-        "<b>",
+        "⟦1⟧",
         "&lt;",
     ],
 )
@@ -127,6 +130,12 @@ def test_a_placeholder_must_come_back_once(placeholder, wrong):
 def test_a_message_with_nested_plural_forms_stays(upper):
     source = b"0:1 --> 0:2\n{N, PLURAL, ONE {ein Hund} OTHER {# Hunde}}"
     assert translate_document(upper, source, "srt")[0] == source
+
+
+def test_a_tag_of_subtitles_must_come_back():
+    source = b"0:1 --> 0:2\na <b>b</b>c"
+    translator = make_translator(lambda line: line.replace("⟦2⟧", ""))
+    assert translate_document(translator, source, "srt")[0] == source
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -156,7 +165,13 @@ def test_the_forms_of_a_plural_stay_empty_together():
     assert (new, len(messages)) == (source, 2)
 
 
-@pytest.mark.parametrize("wrong", ["a *b*", "- a b", "a `b`", "a [b]", "a b\n\nc", "a | b", "a <b"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("a *b*", "- a b", "a `b`", "a [b]", "a b\n\nc", "a | b", "a <b", "# a", "1. a", "***"),
+        *("> a", "===", "---", "~~~", "a\\", "\\"),
+    ],
+)
 def test_a_translation_with_other_markup_is_not_written(wrong):
     translator = make_translator(lambda line: wrong)
     assert translate_document(translator, b"> c d\n", "md") == (b"> c d\n", ["line 1: 'c d'"])
@@ -255,6 +270,13 @@ def test_placeholders_without_a_number_keep_their_order(text):
     translator = make_translator(lambda line: f"{last} a {first}")
     source = f'msgid "{text}"\nmsgstr ""'.encode()
     assert translate_document(translator, source, "po")[0] == source
+
+
+@pytest.mark.parametrize("form", ["po", "xlf"])
+def test_a_translation_with_control_characters_is_not_written(form):
+    source = {"po": 'msgid "a"\nmsgstr ""', "xlf": "<segment><source>a</source></segment>"}[form]
+    translator = make_translator(lambda line: "b\x1b")
+    assert len(translate_document(translator, source.encode(), form)[1]) == 1
 
 
 def test_an_unknown_form_is_refused(unchanged):

@@ -80,6 +80,28 @@ def test_a_target_is_put_behind_a_source(source, inserted, upper):
 
 
 @pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (
+            "<xliff xml:space='preserve'><segment><source>%s</source></segment></xliff>",
+            " A\n  B\n\nC\n",
+        ),
+        (
+            "<xliff><segment><source xml:space='preserve'>%s</source></segment></xliff>",
+            " A\n  B\n\nC\n",
+        ),
+        ("<xliff xml:space='default'><segment><source>%s</source></segment></xliff>", " A B C\n"),
+        ("<tmx><tu><tuv lang='de'><seg>%s</seg></tuv></tu></tmx>", " A\n  B\n\nC\n"),
+    ],
+)
+def test_lines_of_a_segment_that_keeps_white_space_stay_lines(document, expected, upper):
+    source = document % " a\n  b\n\nc\n"
+    translated, messages = translate_document(upper, f"<a>{source}</a>".encode(), "xlf")
+    assert expected in translated.decode()
+    assert messages == []
+
+
+@pytest.mark.parametrize(
     ("translation", "expected"),
     [
         ("A ⟦1⟧ dog ⟦2⟧!", "A <b>dog</b>!"),

@@ -93,7 +93,7 @@ def replace_texts(document: Document, translations: Iterable[str]) -> tuple[byte
 def _encode(document: Document, place: Text, translations: Iterator[str]) -> str:
     """Return the characters that replace a text, whose lines with words have the next translations.
     White space at the ends of lines stays. Raises ValueError if the text must stay."""
-    pieces = []
+    new = ""
     is_complete = True
     for piece in place.text.splitlines(keepends=True):
         line = piece.strip()
@@ -101,8 +101,7 @@ def _encode(document: Document, place: Text, translations: Iterator[str]) -> str
             translation = next(translations)
             is_complete &= bool(translation)
             piece = piece.replace(line, translation, 1)
-        pieces.append(piece)
-    new = "".join(pieces)
+        new += piece
     new.encode(document.encoding)  # refuses half a surrogate pair, which JSON can hold
     if not is_complete or not keeps_placeholders(place.text, new):
         raise ValueError

@@ -26,14 +26,14 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         if not content.strip():
             continue
         value = json.loads(content)
-        spans = []
+        matches = []
         for match in _FIELD.finditer(document, *line.span()):
             if json.loads(match[1]) == field:
-                spans.append(match.span(2))
-        texts = [json.loads(document[start:stop]) for start, stop in spans]
+                matches.append(match)
+        texts = [json.loads(match[2]) for match in matches]
         if not isinstance(value, dict) or [value.get(field)] != texts:
             raise ValueError(f"object {number}: expected one text in the field {field!r}")
-        yield Text(*spans[0], texts[0])
+        yield Text(*matches[0].span(2), texts[0])
 
 
 def encode(translation: str, original: str) -> str:

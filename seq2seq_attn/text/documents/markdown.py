@@ -15,9 +15,11 @@ _SOFT_BREAK = re.compile(r"(?<!  )(?<!\\)(?:\r\n?|(?<!\r)\n)[ \t>]*")
 """a line break that is not kept, and the markup before the next line"""
 _EXTENDED = re.compile(r"(?m)^[ \t>]*(?::|\$\$)")
 """matches a definition, a container or a formula, which CommonMark reads as a paragraph"""
-_MARKUP = re.compile(r"\\?[|#]|\[[^\[\]]*\](?![\[(]):?|<code>[^<]*|<[^<>]*?(?= alt=|>)")
-"""a mark of tables and headings, a reference, code in HTML, or a tag without the description of an
-image"""
+_MARKUP = re.compile(
+    r"(?m)\\?[|#]|\\$|^=+$|\[[^\[\]]*\](?![\[(]):?|<code>[^<]*|<[^<>]*?(?= alt=|>)"
+)
+"""a mark of tables and headings, a backslash that ends a line, a reference, code in HTML, or a tag
+without the description of an image"""
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _TAG = re.compile(
     r"""(?xis)
@@ -32,7 +32,7 @@ _IS_WHOLE = re.compile(
 _MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
 """matches the mark of a tag, and a space at its side unless a word is beyond"""
 _NO_SPACE_BEFORE = re.compile(r"\s|</")
-_NO_SPACE_AFTER = re.compile(r"(?:\s|<\w[^<>]*[^/<>]>|<\w>)$")
+_NO_SPACE_AFTER = re.compile(r"(?:\s|<\w[^<>]*[^/<>]>|<\w>|\})$")
 """match markup at whose end a space is not added"""
 
 
@@ -80,11 +80,30 @@ def split_markup(markup: str) -> list[str]:
     return [*pieces, gap]
 
 
-def read_markup(markup: str) -> str:
+def read_markup(markup: str, keeps_space: bool = False) -> str:
     """Return the text of some markup, without the tags and spaces at its ends."""
-    texts = split_markup(markup)[1::2]
+    return join_texts(split_markup(markup)[1::2], keeps_space)
+
+
+def join_texts(texts: Iterable[str], keeps_space: bool = False) -> str:
+    """Return texts with marks between them. White space becomes a space, unless it is kept."""
     numbered = [f"⟦{number}⟧ {text}" for number, text in enumerate(texts)]
-    return " ".join(" ".join(numbered).split()[1:])
+    text = " ".join(numbered).removeprefix("⟦0⟧ ")
+    return text if keeps_space else " ".join(text.split())
+
+
+def fill_marks(text: str, gaps: Iterable[str]) -> str:
+    """Return a text with markup in place of its marks, and before and behind it. Raises ValueError
+    if it has more or fewer marks."""
+    new = ""
+    texts = [*_MARK.split(text), ""]
+    for gap, piece in zip(gaps, texts, strict=True):
+        if _NO_SPACE_BEFORE.match(gap):
+            new = new.rstrip()
+        if _NO_SPACE_AFTER.search(gap):
+            piece = piece.lstrip()
+        new += gap + piece
+    return new
 
 
 def encode(translation: str, original: str) -> str:
@@ -92,12 +111,4 @@ def encode(translation: str, original: str) -> str:
     characters that look like the mark of a tag."""
     if translation == read_markup(original):
         return original
-    new = ""
-    texts = [*_MARK.split(translation), ""]
-    for gap, text in zip(split_markup(original)[::2], texts, strict=True):
-        if _NO_SPACE_BEFORE.match(gap):
-            new = new.rstrip()
-        if _NO_SPACE_AFTER.search(gap):
-            text = text.lstrip()
-        new += gap + html.escape(text, quote=False)
-    return new
+    return fill_marks(html.escape(translation, quote=False), split_markup(original)[::2])

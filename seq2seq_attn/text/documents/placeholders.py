@@ -14,6 +14,7 @@ _PLACEHOLDERS = (
     r"&#?\w+;",  # entities of HTML
     r"-->|<",  # they would end a cue, or begin a tag
     r"https?://[^\s<>\"]*[\w/]",
+    r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]",  # XML and PO cannot have them
 )
 _PLACEHOLDER = re.compile("|".join(_PLACEHOLDERS))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.markup import fill_marks, join_texts
 from seq2seq_attn.text.documents.placeholders import TAG
 
 _WIDTH = 42
@@ -45,7 +46,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
             bare = TAG.sub(lambda tag: " " * len(tag[0]), document[start:stop]).rstrip()
             end = start + len(bare)
             start = end - len(bare.lstrip(_BEFORE_TEXT))
-            yield Text(start, end, " ".join(document[start:end].splitlines()))
+            yield Text(start, end, join_texts(TAG.split(document[start:end])))
             start = stop
         if is_text:
             if start >= stop:
@@ -58,11 +59,13 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
 
 def encode(translation: str, original: str) -> str:
-    """Return a translation with line breaks if the original has some."""
-    if translation.split() == original.split():
+    """Return a translation with the tags of the original, and with line breaks if it has some."""
+    if translation == join_texts(TAG.split(original)):
         return original
     line_break = _BREAK.search(original)
-    joined = TAG.sub(lambda tag: tag[0].replace(" ", "\0"), translation)  # a tag stays in its line
+    # A tag stays in its line.
+    tags = [tag.replace(" ", "\0") for tag in TAG.findall(original)]
+    joined = fill_marks(translation, ["", *tags, ""])
     lines = wrap(joined, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return (line_break[0].join(lines) if line_break else joined).replace("\0", " ")
 

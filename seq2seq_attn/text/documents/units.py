@@ -14,8 +14,15 @@ LANGUAGE = re.compile(
     r"""\s([st])(?:ource-language|rcLang|arget-language|rgLang)\s*=\s*["']([\w-]+)"""
 )
 """matches a language of XLIFF; the first group is `s` or `t`"""
+_SOURCE = re.compile(rb"""\s(?:source-language|src[Ll]ang)\s*=\s*["']([A-Za-z][\w-]*)""")
 _VARIANT = re.compile(r"""(?s).*?\s(?:xml:)?lang\s*=\s*["']([\w-]+).*""")
+_KEEPS_SPACE = re.compile(r"""<tmx\b|\sxml:space\s*=\s*["']preserve""")
+"""is found in documents whose white space stays"""
 _UNITS = "trans-unit segment tu".split()
+_NO_TRANSLATION = re.compile(
+    r"""(?s)\A<[^>]*\sstate\s*=\s*["'](?:new|needs-translation)\b.*|<[^!][^>]*>"""
+)
+"""matches tags, and a target that says that it is not translated"""
 _CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 Unit = dict[str, re.Match[str]]
 """the first tags of each name in a unit"""
@@ -40,6 +47,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
             raise UserError(f"language {code}: the run translates {source} to {target}")
     side = "seg"  # no other name in XLIFF
     unit: Unit = {}
+    keeps_space = _KEEPS_SPACE.search(document) is not None
     has_source = False
     for tag, full_name, is_translated, _ in tags:
         name = full_name.replace("seg", side)
@@ -48,7 +56,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
         if name in _UNITS:
             unit = {}
         elif name[1:] in _UNITS:
-            yield from _find_text(document, unit, target)
+            yield from _find_text(document, unit, target, keeps_space)
         has_source |= name == "source"
         if is_translated:
             unit.setdefault(name, tag)
@@ -56,7 +64,15 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
         raise UserError(f"no unit in {source}: the run translates {source} to {target}")
 
 
-def _find_text(document: str, unit: Unit, language: str) -> Iterator[Text]:
+def source_language(document: bytes) -> str:
+    """Return the source language that a document names. Raises UserError: it names none."""
+    named = _SOURCE.search(document.replace(b"\0", b""))  # without the zeros of UTF-16
+    if named is None:
+        raise UserError("source: the document names no language; name it in place of auto")
+    return short_code(named[1].decode())
+
+
+def _find_text(document: str, unit: Unit, language: str, keeps_space: bool) -> Iterator[Text]:
     """Yield the text of a unit, to be put into an empty target or a new target."""
     if "/source" not in unit:
         return
@@ -68,7 +84,7 @@ def _find_text(document: str, unit: Unit, language: str) -> Iterator[Text]:
     target = unit.get("target")
     if target:
         closing = unit.get("/target", target)  # <target/> has no other tag
-        if re.sub("<[^!][^>]*>", "", document[target.end() : closing.start()]).strip():
+        if _NO_TRANSLATION.sub("", document[target.start() : closing.start()]).strip():
             return
         start = target.start()
         stop = closing.end()
@@ -78,7 +94,7 @@ def _find_text(document: str, unit: Unit, language: str) -> Iterator[Text]:
         if "tuv" in unit:
             before = f'<tuv xml:lang="{language}">{before}'
             after += "</tuv>"
-    yield Text(start, stop, read_markup(original), None, before, after, original)
+    yield Text(start, stop, read_markup(original, keeps_space), None, before, after, original)
 
 
 UNITS = Form(find_texts, encode)
