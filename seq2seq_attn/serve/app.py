@@ -4,8 +4,10 @@
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -21,12 +23,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.serve.batcher import Batcher
 from seq2seq_attn.serve.downloads import Downloads
-from seq2seq_attn.serve.glossaries import Glossaries
+from seq2seq_attn.serve.glossaries import Glossaries, NewGlossary
 from seq2seq_attn.serve.openapi import describe_api
 from seq2seq_attn.serve.page import Page
 from seq2seq_attn.serve.requests import (
     MAX_DOCUMENT_BYTES,
     Access,
+    DeepLDocument,
     DeepLTranslation,
     Detection,
     LibreDocument,
@@ -40,6 +43,7 @@ from seq2seq_attn.serve.requests import (
 from seq2seq_attn.serve.worker import Answer, Pair, Served, detect
 from seq2seq_attn.text.documents.document import parse_document, replace_texts
 from seq2seq_attn.text.documents.forms import FORMS
+from seq2seq_attn.text.documents.units import UNITS, source_language
 from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.languages import english_name
 
@@ -57,6 +61,8 @@ _PARAMETERS: dict[str, type[BaseModel]] = {
     "/translate": LibreTranslation,
     "/translate_file": LibreDocument,
     "/v2/translate": DeepLTranslation,
+    "/v2/document": DeepLDocument,
+    "/v2/glossaries": NewGlossary,
     "/detect": Detection,
 }
 
@@ -83,17 +89,14 @@ class App:
         self._served = served
         self._access = access
         self.page = page
-        upload = Route(
-            "/translate_file",
-            self.translate_file,
-            methods=["POST"],
-            max_body_size=MAX_DOCUMENT_BYTES,
-        )
+        post = partial(Route, methods=["POST"])
+        upload = partial(post, max_body_size=MAX_DOCUMENT_BYTES)
         self._routes = [
-            upload,
-            Route("/translate", self.translate, methods=["POST"]),
-            Route("/v2/translate", self.translate_deepl, methods=["POST"]),
-            Route("/detect", self.detect, methods=["POST"]),
+            upload("/translate_file", self.translate_file),
+            upload("/v2/document", self.upload_deepl),
+            post("/translate", self.translate),
+            post("/v2/translate", self.translate_deepl),
+            post("/detect", self.detect),
             Route("/languages", self.languages),
             Route("/frontend/settings", self.settings),
             Route("/v2/languages", self.languages_deepl),
@@ -102,15 +105,17 @@ class App:
             Route("/metrics", self.metrics),
             Route("/openapi.json", self.openapi),
             Route("/", self.show_page),
+            *self._glossaries.routes,
+            *self._downloads.routes,
         ]
         self._app = Starlette(
-            routes=[*self._routes, *self._glossaries.routes, self._downloads.route],
+            routes=self._routes,
             middleware=_allow_origins(access.origins),
             exception_handlers={HTTPException: refuse},
             max_body_size=4_096 + 12 * access.max_characters,  # a character has at most 12 bytes
         )
         self._app.router.redirect_slashes = False
-        self._paths = {route.path for route in [*self._routes, *self._glossaries.routes]}
+        self._paths = {route.path for route in self._routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request and log a line about it. The line has neither the query nor an unknown
@@ -153,9 +158,30 @@ class App:
     async def translate_file(self, request: Request) -> Response:
         """Translate a document as LibreTranslate. The answer has the URL of the result."""
         asked = await read_request(request, LibreDocument, self._access)
-        form = asked.file_name.lower().rpartition(".")[2]
+        work = asyncio.ensure_future(self._translate_document(asked, request))
+        _, fields = await work
+        name = self._downloads.keep(work, asked.form)
+        url = f"{request.base_url}download_file/{name}"
+        return JSONResponse({"translatedFileUrl": url, **fields})
+
+    async def upload_deepl(self, request: Request) -> Response:
+        """Translate a document as DeepL. The answer has its id and its key."""
+        asked = await read_request(request, DeepLDocument, self._access)
+        work = asyncio.ensure_future(self._translate_document(asked))
+        number, key = self._downloads.keep(work, str(uuid.uuid4())).split(".")
+        return JSONResponse({"document_id": number, "document_key": key})
+
+    async def _translate_document(
+        self, asked: LibreDocument, request: Request | None = None
+    ) -> tuple[bytes, dict[str, Any]]:
+        """Return a translated document, and the fields of an answer about it. A source language
+        that the document names is read from it. Raises HTTPException: as `parse_document`, or
+        XLIFF or TMX name no source language, nor does the request."""
         try:
-            document = parse_document(asked.file, form, asked.field, (asked.source, asked.target))
+            if FORMS.get(asked.form) is UNITS and asked.source in ("", "auto"):
+                asked.source = source_language(asked.file)
+            languages = asked.source, asked.target
+            document = parse_document(asked.file, asked.form, asked.field, languages)
         except UserError as error:
             raise HTTPException(400, str(error)) from None
         asked.q = [text.text for text in document.texts]
@@ -163,20 +189,21 @@ class App:
         content, untranslated = replace_texts(document, fields.pop("translatedText"))
         if untranslated:
             fields["untranslated"] = untranslated
-        path = self._downloads.keep(content, form)
-        return JSONResponse({"translatedFileUrl": f"{request.base_url}{path}", **fields})
+        return content, fields
 
-    async def _translate_libre(self, request: Request, asked: LibreTranslation) -> dict[str, Any]:
+    async def _translate_libre(
+        self, request: Request | None, asked: LibreTranslation
+    ) -> dict[str, Any]:
         """Return the fields of an answer to a client of LibreTranslate."""
         pair, confidence = await self._choose_pair(asked, asked.source, asked.target)
         answers = await self._translate(request, pair, asked, 1 + asked.alternatives)
         fields: dict[str, Any] = {"translatedText": [answer.texts[0] for answer in answers]}
         if asked.alternatives:
             fields["alternatives"] = [answer.texts[1:] for answer in answers]
-        if any(answer.warnings for answer in answers):
-            fields["warnings"] = [answer.warnings for answer in answers]
-        if any(answer.unknown for answer in answers):
-            fields["unknown"] = [answer.unknown for answer in answers]
+        for name in ("warnings", "unknown"):
+            notes = [getattr(answer, name) for answer in answers]
+            if any(notes):
+                fields[name] = notes
         if isinstance(asked.q, str):
             fields = {name: values[0] for name, values in fields.items()}
         if confidence is not None:
@@ -305,7 +332,7 @@ class App:
 
     async def _translate(
         self,
-        request: Request,
+        request: Request | None,
         pair: Pair,
         asked: Translation,
         num_results: int = 1,
@@ -316,6 +343,8 @@ class App:
         work = asyncio.ensure_future(
             self.batcher.translate(pair, asked.texts, num_results, asked.split_sentences, glossary)
         )
+        if request is None:  # the client asks for the result later
+            return await work
         hang_up = asyncio.ensure_future(request.receive())  # the only further message
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()

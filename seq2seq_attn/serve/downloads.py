@@ -2,39 +2,72 @@
 
 import asyncio
 import uuid
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from seq2seq_attn.serve.requests import read_values
 
 KEEP_S = 600
 """number of seconds for which a document is kept"""
 MAX_KEPT = 100
 """maximum number of kept documents"""
+WAIT_S = 4
+"""maximum number of seconds until the status of a document is answered. DeepL's client asks again
+5 seconds after an answer, and gives up after 10 seconds without an answer."""
+Work = asyncio.Future[tuple[bytes, dict[str, Any]]]
+"""a translated document, and what its client is told about it"""
 
 
 class Downloads:
-    """Keeps documents under names that nobody can guess."""
+    """Keeps documents under names that nobody can guess. In DeepL's API, the first half of the name
+    is the id of the document, and the second half is its key."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
-        self.route = Route("/download_file/{name}", self.answer)
+        self._kept: dict[str, Work] = {}
+        self.routes = [
+            Route("/download_file/{name}", self.fetch),
+            Route("/v2/document/{name}", self.show, methods=["POST"]),
+            Route("/v2/document/{name}/result", self.fetch, methods=["POST"]),
+        ]
 
-    def keep(self, content: bytes, suffix: str) -> str:
-        """Keep a document and return the path of its URL. Raises HTTPException: too many are
-        kept."""
+    def keep(self, work: Work, suffix: str) -> str:
+        """Keep a document, which may still be in translation, and return its name. Raises
+        HTTPException: too many are kept."""
         if len(self._kept) >= MAX_KEPT:
+            work.cancel()
             raise HTTPException(429, "too many documents are kept; try again later")
         name = f"{uuid.uuid4()}.{suffix}"
-        self._kept[name] = content
-        asyncio.get_running_loop().call_later(KEEP_S, self._kept.pop, name)
-        return f"download_file/{name}"
+        self._kept[name] = work
+        asyncio.get_running_loop().call_later(KEEP_S, self._kept.pop, name, None)
+        return name
 
-    async def answer(self, request: Request) -> Response:
-        """Return a document as a download, so that no browser shows it as a page of the server."""
-        name = request.path_params["name"]
+    async def show(self, request: Request) -> Response:
+        """Return the status of a document, as DeepL, for its `document_key`."""
+        work = self._kept[await self._find(request)]
+        status = {"document_id": request.path_params["name"], "status": "translating"}
+        await asyncio.wait({work}, timeout=WAIT_S)
+        if work.done():
+            status |= {"status": "done", **work.result()[1]}
+        return JSONResponse(status)
+
+    async def fetch(self, request: Request) -> Response:
+        """Return a document as a download, so that no browser shows it as a page of the server. As
+        DeepL, for its `document_key`, it is returned once."""
+        name = await self._find(request)
+        work = self._kept.pop(name) if request.method == "POST" else self._kept[name]
+        content, _ = await work
+        headers = {"Content-Disposition": "attachment"}
+        return Response(content, 200, headers, "application/octet-stream")
+
+    async def _find(self, request: Request) -> str:
+        """Return the name of a document. Raises HTTPException: it is not kept."""
+        name: str = request.path_params["name"]
+        if request.method == "POST":
+            name += f".{(await read_values(request)).get('document_key')}"
         if name not in self._kept:
             raise HTTPException(404, f"no such document; documents are kept for {KEEP_S} s")
-        headers = {"Content-Disposition": "attachment"}
-        return Response(self._kept[name], 200, headers, "application/octet-stream")
+        return name

@@ -1,6 +1,7 @@
 """Describe the server as an OpenAPI document, from its routes and the models of parameters."""
 
 import inspect
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,24 +10,26 @@ from starlette.routing import Route
 
 from seq2seq_attn import __version__
 
+_IN_PATH = {"in": "path", "required": True, "schema": {}}
+
 
 def describe_api(
     routes: Iterable[Route], parameters: Mapping[str, type[BaseModel]]
 ) -> dict[str, Any]:
     """Return the OpenAPI document. `parameters` are the models of the parameters by path."""
-    paths = {}
+    paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for route in routes:
         operation: dict[str, Any] = {
             "summary": inspect.getdoc(route.endpoint),
+            "parameters": [{"name": name, **_IN_PATH} for name in route.param_convertors],
             "responses": {"200": {}},
         }
-        method = "get"
-        if route.path in parameters:
-            method = "post"
-            schema = {"schema": parameters[route.path].model_json_schema()}
+        method = min(route.methods or ()).lower()  # GET also answers HEAD
+        if method == "post" and route.path in parameters:
+            body = {"schema": parameters[route.path].model_json_schema()}
             operation["requestBody"] = {
-                "content": {"application/json": schema, "multipart/form-data": schema}
+                "content": {"application/json": body, "multipart/form-data": body}
             }
-        paths[route.path] = {method: operation}
+        paths[route.path][method] = operation
     info = {"title": "seq2seq-attn", "version": __version__}
     return {"openapi": "3.1.0", "info": info, "paths": paths}

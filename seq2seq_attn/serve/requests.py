@@ -27,6 +27,7 @@ _MAX_FIELDS = 1_000
 """maximum number of fields in a multipart form"""
 _DEEPL_SPLITTING = {"0": "off", "1": "auto", "nonewlines": "auto"}
 """values of `split_sentences` that DeepL's clients send"""
+_SCHEMES = ("deepl-auth-key", "bearer", "basic")
 Language = Annotated[str, AfterValidator(short_code)]
 """a language, read as the code that the names of language pairs have"""
 
@@ -79,6 +80,20 @@ class LibreDocument(LibreTranslation):
     file: bytes
     file_name: str
     field: str = ""
+
+    @property
+    def form(self) -> str:
+        """The form of the document: the suffix of its name."""
+        return self.file_name.lower().rpartition(".")[2]
+
+
+class DeepLDocument(LibreDocument):
+    """The parameters of DeepL's `/v2/document`."""
+
+    source: Language = Field("auto", alias="source_lang")
+    target: Language = Field(alias="target_lang")
+    output_format: Literal[""] = ""
+    glossary_id: Literal[""] = ""
 
 
 class DeepLTranslation(Translation):
@@ -170,7 +185,9 @@ def check_key(request: Request, access: Access, in_body: object = None) -> None:
     """Check the key of a request, if clients need one. It stands in the body or the query as
     `api_key`, or in the header `Authorization` as `DeepL-Auth-Key KEY`, `Bearer KEY` or the
     password of `Basic`. Raises HTTPException: no key is right."""
-    credentials = request.headers.get("authorization", "").partition(" ")[2]
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() not in _SCHEMES:
+        credentials = ""
     # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
     sent = str(in_body or request.query_params.get("api_key", ""))
     sent_keys = [sent.encode(), credentials.encode(), credentials.encode("latin-1")]

@@ -6,6 +6,7 @@ import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 from seq2seq_attn import load
 from seq2seq_attn.serve import App, make_server
@@ -15,6 +16,7 @@ from seq2seq_attn.serve.worker import Served
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.translate.translation import Translation
 
+STABLE = json.loads((Path(__file__).parents[1] / "stable.json").read_text(encoding="utf-8"))["http"]
 MAX_CHARACTERS = 500
 TEXT = "Ein Hund liest ein Buch."
 GOOD = {"q": "Geheim", "source": "de", "target": "en"}

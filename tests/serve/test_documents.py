@@ -6,6 +6,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import deepl
 import pytest
 from libretranslate_aio import LibreTranslate
 
@@ -33,7 +34,7 @@ def fetch(client, url):
     return answer.status, answer.content
 
 
-def ask(client, content, name="film.srt", **values):
+def ask(client, content, name="film.srt", path="/translate_file", **values):
     """Status and text of the answer to a document."""
     values = {"source": "de", "target": "en", **values}
     parts = [f'name="{key}"\r\n\r\n{value}' for key, value in values.items()]
@@ -41,7 +42,7 @@ def ask(client, content, name="film.srt", **values):
     head = "--x\r\nContent-Disposition: form-data; "
     body = "\r\n".join(head + part for part in parts) + "\r\n--x--\r\n"
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    return client.ask("POST", "/translate_file", body.encode(), headers)
+    return client.ask("POST", path, body.encode(), headers)
 
 
 def sample(form):
@@ -70,6 +71,30 @@ def test_a_field_is_named_beside_its_document(client, runs, form):
 def test_the_language_of_a_document_is_detected(client):
     explicit = fetch(client, upload(client, CUE.encode()))
     assert fetch(client, upload(client, CUE.encode(), languages=("auto", "en"))) == explicit
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("xlf", "<xliff><file source-language='de-AT'>%s</file></xliff>"),
+        ("xliff", "<xliff srcLang='de'>%s</xliff>"),
+        ("tmx", "<tmx><header srclang='DE'/><tuv lang='de'><seg>Hund</seg></tuv>%s</tmx>"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_document_names_its_source_language(client, form, content, encoding):
+    document = (content % "<source>Hund</source>").encode(encoding)
+    explicit = fetch(client, upload(client, document, f"a.{form}"))
+    assert fetch(client, upload(client, document, f"a.{form}", ("auto", "en"))) == explicit
+
+
+@pytest.mark.parametrize(
+    "content", ["<xliff/>", "<xliff srcLang='fr'><source>Hund</source></xliff>"]
+)
+def test_a_document_without_a_source_language_of_the_server_is_refused(client, content):
+    status, text = ask(client, content, "a.xlf", source="auto")
+    assert status == 400
+    assert "source" in text
 
 
 def test_texts_that_stay_are_told(client):
@@ -120,6 +145,52 @@ def test_a_document_needs_the_key():
         assert fetch(client, url)[0] == 200
 
 
+def test_the_client_of_deepl_translates_a_document(client, runs):
+    api = deepl.DeepLClient("any", server_url=client.url)
+    options = {"filename": "film.srt", "target_lang": "EN-GB"}
+    result = io.BytesIO()
+    api.translate_document(CUE.encode(), result, **options)
+    assert result.getvalue() == translate_document(load(runs[0], "cpu"), CUE.encode(), "srt")[0]
+    handle = api.translate_document_upload(CUE.encode(), **options)
+    other = deepl.DocumentHandle(handle.document_id, "wrong")
+    with pytest.raises(deepl.DeepLException, match="Not found"):
+        api.translate_document_get_status(other)
+    api.translate_document_download(handle, io.BytesIO())
+    with pytest.raises(deepl.DeepLException, match="Not found"):
+        api.translate_document_download(handle)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "named"),
+    [
+        ("{}", {}, "time"),
+        (CUE, {"source_lang": "FR"}, "de to en"),
+        (CUE, {"extra_body_parameters": {"glossary_id": "x"}}, "glossary_id"),
+        (CUE, {"output_format": "pdf"}, "output_format"),
+    ],
+)
+def test_the_client_of_deepl_learns_why_a_document_is_refused(client, content, options, named):
+    api = deepl.DeepLClient("any", server_url=client.url)
+    options = {"filename": "film.srt", "target_lang": "EN-GB", **options}
+    with pytest.raises(deepl.DeepLException, match=named):
+        api.translate_document(content.encode(), io.BytesIO(), **options)
+
+
+def test_the_status_of_a_document_is_that_of_its_translation(slow, monkeypatch):
+    monkeypatch.setattr(downloads, "WAIT_S", 0.1)
+    with serving(make_app(served(PAIR))) as client:
+        api = deepl.DeepLClient("any", server_url=client.url)
+        lost = f"{CUE}\n0:1 --> 0:2\n{{b {{c}}}}\n"
+        languages = dict(zip(("source_lang", "target_lang"), PAIR, strict=True))
+        handle = api.translate_document_upload(lost, filename="a.srt", **languages)
+        assert not api.translate_document_get_status(handle).done
+        slow.release.release(9)
+        wait_for(lambda: api.translate_document_get_status(handle).done)
+        body = {"document_key": handle.document_key}
+        answer = client.ask("POST", f"/v2/document/{handle.document_id}", body)[1]
+        assert json.loads(answer)["untranslated"][0].startswith("line 6")
+
+
 @pytest.mark.usefixtures("app")
 def test_documents_are_kept_for_a_while(monkeypatch):
     monkeypatch.setattr(downloads, "KEEP_S", 0.5)
@@ -137,6 +208,8 @@ def test_the_number_of_kept_documents_is_limited(monkeypatch):
     with serving(make_app(served(("de", "en")))) as client:
         upload(client, CUE.encode())
         assert ask(client, CUE)[0] == 429
+        languages = {"source_lang": "de", "target_lang": "en"}
+        assert ask(client, CUE, path="/v2/document", **languages)[0] == 429
 
 
 def test_other_requests_do_not_wait_for_the_whole_document(slow, monkeypatch):

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.serve.serving import GOOD, MAX_CHARACTERS, make_app, served, serving
+from tests.serve.serving import GOOD, MAX_CHARACTERS, STABLE, make_app, served, serving
 from tests.waiting import wait_for
 
 
@@ -84,6 +84,22 @@ def test_a_key_is_needed_for_all_but_health_and_languages():
             assert client.ask("GET", path)[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("scheme", "status"),
+    [
+        ("DeepL-Auth-Key", 200),
+        ("deepl-auth-key", 200),
+        ("Bearer", 200),
+        ("Digest", 403),
+        ("", 403),
+    ],
+)
+def test_a_key_is_read_under_the_schemes_that_clients_send(scheme, status):
+    with serving(make_app(served(), key="key")) as client:
+        headers = {"Authorization": f"{scheme} key"}
+        assert client.ask("GET", "/v2/usage", headers=headers)[0] == status
+
+
 @pytest.mark.usefixtures("app")
 def test_a_missing_key_is_not_the_word_none():
     with serving(make_app(served(("de", "en")), key="None")) as client:
@@ -158,9 +174,14 @@ def test_openapi_describes_every_path_with_its_parameters(client):
     schema = body["application/json"]["schema"]
     assert schema["required"] == ["q", "target"]
     assert "text" in str(document["paths"]["/v2/translate"]["post"]["requestBody"])
+    assert "entries" in str(document["paths"]["/v2/glossaries"]["post"]["requestBody"])
+    addresses = []
     for path, operations in document["paths"].items():
-        [method] = operations
-        assert client.ask(method.upper(), path, b"")[0] not in (404, 405)
+        for method, operation in operations.items():
+            addresses.append(f"{method.upper()} {path}")
+            in_path = [each["name"] for each in operation["parameters"]]
+            assert in_path == re.findall(r"\{(\w+)\}", path)
+    assert sorted(addresses) == STABLE["addresses"]
 
 
 def test_a_wrong_method_names_the_methods_of_its_path(client):

@@ -4,20 +4,25 @@ change of one is a decision (docs/stability.md)."""
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.serve import worker
 from seq2seq_attn.serve.glossaries import NewGlossary
-from seq2seq_attn.serve.requests import DeepLTranslation, Detection, LibreDocument, LibreTranslation
-from tests.serve.serving import TEXT
+from seq2seq_attn.serve.requests import (
+    DeepLDocument,
+    DeepLTranslation,
+    Detection,
+    LibreDocument,
+    LibreTranslation,
+)
+from tests.serve.serving import STABLE, TEXT
 
-STABLE = json.loads((Path(__file__).parents[1] / "stable.json").read_text(encoding="utf-8"))["http"]
 MODELS = {
     "/translate": LibreTranslation,
     "/translate_file": LibreDocument,
     "/v2/translate": DeepLTranslation,
+    "/v2/document": DeepLDocument,
     "/v2/glossaries": NewGlossary,
     "/detect": Detection,
 }
@@ -30,6 +35,7 @@ CALLS = {
     "POST /translate, refused": {"q": TEXT},
     "POST /translate_file": {"file": DOCUMENT, "file_name": "a.srt", "target": "en"},
     "POST /v2/translate": {"text": [TEXT], "target_lang": "EN"},
+    "POST /v2/document": {"file": DOCUMENT, "file_name": "a.srt", "target_lang": "EN"},
     "POST /detect": {"q": TEXT},
     "POST /v2/glossaries": GLOSSARY,
     "GET /v2/glossaries": None,
@@ -56,8 +62,7 @@ def doubtful(app, monkeypatch):
 
 
 def test_the_addresses_are_the_stable_ones(app):
-    routes = [*app._routes, *app._glossaries.routes, app._downloads.route]
-    addresses = [f"{min(route.methods)} {route.path}" for route in routes]
+    addresses = [f"{min(route.methods)} {route.path}" for route in app._routes]
     assert sorted(addresses) == STABLE["addresses"]
 
 
