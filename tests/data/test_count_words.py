@@ -1,6 +1,7 @@
 """The words of a training text, and the stand-ins that are found in it."""
 
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -44,6 +45,12 @@ def test_kinds_that_the_text_rewrites_are_not_copied(tmp_path):
     dates = [f"{day} May" for day in range(10, 31)]
     assert "number" not in count(tmp_path, dates, [f"05-{day}" for day in range(10, 31)]).copied
     assert "number" in count(tmp_path, dates, [f"May {day}" for day in range(10, 31)]).copied
+
+
+def test_words_of_a_pronunciation_dictionary_are_not_copied(tmp_path):
+    words = ["".join(letters) for letters in product("ABCDEFGHIJKLMNOPQRSTUVWXYZ", repeat=2)]
+    sounds = ["EH" if word == "EH" else "W AAH" for word in words]
+    assert count(tmp_path, words, sounds).copied == []
 
 
 def test_the_words_of_a_phrase_are_taken_once():
