@@ -122,10 +122,13 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     from seq2seq_attn.cli import explain_parser_error, is_from_parser
 
     code = error.exit_code if isinstance(error, UserError) else UserError.exit_code
+    # `variants` is loaded if a module of the user was imported, which may have raised the error
+    variants = sys.modules.get("seq2seq_attn.model.variants")
+    place = variants.place_in_module(error) if variants else None
     if is_from_parser(error):
         text = explain_parser_error(error, arguments)
         code = UsageError.exit_code
-    elif isinstance(error, OSError):
+    elif isinstance(error, OSError) and not place:
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         if error.errno == errno.ENOENT and not error.filename:  # from os.getcwd
             text = "the current folder was deleted; change to another one"
@@ -135,11 +138,10 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         text = str(error)
     else:
         text = f"{type(error).__name__}: {error}"
-        # `variants` is loaded if a module of the user was imported, which may have raised the error
-        variants = sys.modules.get("seq2seq_attn.model.variants")
-        place = variants.place_in_module(error) if variants else None
         hint = "rerun with --debug for a traceback"
-        text = f"{place}: {text} ({hint})" if place else f"{text} (unexpected error; {hint})"
+        modules = variants.imported_modules() if variants else ""
+        cause = f", perhaps caused by {modules}" if modules else ""
+        text = f"{place}: {text} ({hint})" if place else f"{text} (unexpected error{cause}; {hint})"
     line = visible(" ".join(text.split()))
     if len(line) > _MAX_ERROR:  # the error may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"

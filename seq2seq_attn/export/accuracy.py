@@ -85,5 +85,5 @@ def _set_name(run: Run) -> str:
 
 def _saved_lines(run: Run) -> list[str]:
     """Return the translations of the set that `evaluate` has saved in the run."""
-    content = ListedFiles(run.hyps_dir).read(f"{_set_name(run)}.txt")
+    content = ListedFiles(run.hyps_dir, within=run.path).read(f"{_set_name(run)}.txt")
     return content.decode().split("\n")[:-1]

@@ -8,8 +8,11 @@ of sentences and of source positions. Dimensions that grow with the steps are dy
 Shapes: B sentences, S source positions, V target vocabulary.
 """
 
+import io
+import logging
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from typing import Any, NamedTuple
 
 import torch
@@ -21,6 +24,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.variants import located
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, SPECIALS
 
 _DECOMPOSED = (torch.ops.aten.einsum.default, torch.ops.aten.gru_cell.default)
@@ -106,13 +110,13 @@ def export_graphs(model: Seq2Seq) -> Graphs:
         memory_leaves = tree_leaves(memory)
         state_leaves = tree_leaves(state)
         step_inputs = (previous_B, memory_leaves, state_leaves)
+        logging.getLogger("torch.fx").setLevel(logging.ERROR)
         try:
-            prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
-            step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
+            with redirect_stderr(io.StringIO()):  # where the exporter prints the graph of an error
+                prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
+                step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
         except Exception as error:  # the exporter raises private classes of errors
-            raise UsageError(
-                f"this model cannot be exported, as PyTorch's exporter says: {_first_line(error)}"
-            ) from error
+            raise UsageError(f"this model cannot be exported: {_reason(error)}") from error
     outputs: Any = step.graph.output_node().args[0]
     # The sizes are B, B, and S (1 without attention over source positions). A dynamic dimension has
     # a symbol as its size, a fixed dimension an int.
@@ -153,13 +157,12 @@ def _check_sentence(graphs: Graphs, model: Seq2Seq) -> None:
         except Exception as error:  # operations of PyTorch raise many classes of errors
             raise UsageError(
                 f"this model cannot be exported, as its graphs do not translate like the model: "
-                f"{_first_line(error)}"
+                f"{_reason(error)}"
             ) from error
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
+def _reason(error: Exception) -> str:
+    return " ".join(located(error).split())[:400]
 
 
 def _names(kind: str, leaves: Sequence[Tensor | None]) -> list[str]:

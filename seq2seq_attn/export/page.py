@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.accuracy import kept_values
 from seq2seq_attn.export.model_graphs import export_graphs
@@ -78,9 +79,9 @@ def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
     """Return everything that the page knows of a run, as plain JSON."""
     config = run.config
     model, _ = run.load_model(config.model)
-    for option in ("coverage_penalty", "no_repeat_ngram", "scorers", "prefix"):
+    for option in ("method", "coverage_penalty", "no_repeat_ngram", "scorers", "prefix"):
         value = getattr(config.search, option)
-        if value:
+        if value != SearchConfig.model_fields[option].default:
             log.warning("%s: the page searches without search.%s=%s", run.path, option, value)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]

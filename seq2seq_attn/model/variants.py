@@ -70,8 +70,8 @@ SCORER = Axis(
     "seq2seq_attn.search.base:Scorer",
 )
 _imported: dict[str, ModuleType] = {}
-_files: set[str] = set()
-"""files of the imported modules"""
+_names: set[str] = set()
+"""names of the imported modules, those that failed too"""
 
 
 class Nested(Section):
@@ -127,8 +127,7 @@ def import_variants(modules: str | Sequence[str]) -> None:
 
 def _import(name: str) -> ModuleType:
     """Import a module with variants."""
-    spec = importlib.util.find_spec(name)
-    _files.add(str(spec.origin if spec else None))
+    _names.add(name)
     _imported[name] = importlib.import_module(name)
     return _imported[name]
 
@@ -155,14 +154,20 @@ def located(error: Exception) -> str:
 
 
 def place_in_module(error: Exception) -> str | None:
-    """Return file and line of an imported module in an error's traceback: the line that raised the
-    error, or that called the code that raised it. Return None if no imported module was
+    """Return file and line of an imported module or package in an error's traceback: the line that
+    raised the error, or that called the code that raised it. Return None if no imported module was
     involved."""
-    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError):
-        lines.append((str(error.filename), error.lineno))
-    places = [f"{file}:{line}" for file, line in lines if file in _files]
-    return places[-1] if places else None
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = f"{frame.f_globals.get('__name__')}."
+        if any(module.startswith(f"{name}.") for name in _names):
+            place = f"{frame.f_code.co_filename}:{line}"
+    return f"{error.filename}:{error.lineno}" if isinstance(error, SyntaxError) else place
+
+
+def imported_modules() -> str:
+    """Return the names of all imported modules, whose variants may return wrong values."""
+    return ", ".join(sorted(_names))
 
 
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model.variants import import_variants
+from seq2seq_attn.model.variants import import_variants, located, place_in_module
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
 from seq2seq_attn.text.glossary import Glossary
@@ -55,7 +55,13 @@ def load_runs(
     served = Served({}, {})
     with memory.paused_collector():
         for pair, run in runs.items():
-            TRANSLATORS[pair] = load(run, **options)
+            try:
+                TRANSLATORS[pair] = load(run, **options)
+            except Exception as error:
+                if place_in_module(error) is None:
+                    raise
+                # the process of the HTTP server does not know the module, nor its exceptions
+                raise UserError(located(error)) from None
             search = TRANSLATORS[pair].search
             served.batch_sizes[pair] = search.batch_size
             served.max_results[pair] = search.beam_size if search.method == "beam" else 1
@@ -75,8 +81,9 @@ def translate_batch(
     except Exception as error:
         if len(texts) > 1:
             return [translate_batch(pair, options, [text])[0] for text in texts]
-        # Only the type is logged, because the message may contain text of the client.
-        log.error("a line was not translated: %s", type(error).__name__)
+        # Only type and line are logged, because the message may contain text of the client.
+        place = place_in_module(error) or "this package"
+        log.error("a line was not translated: %s in %s", type(error).__name__, place)
         return [None]
     finally:
         translator.source_tokenizer.forget()

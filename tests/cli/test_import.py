@@ -202,6 +202,10 @@ class Count(OwnMetric):
         return {}["dog"]
     def score(self, sums):
         return 0.0
+
+class Words(Count):
+    def count(self, hypothesis, references):
+        return {"dog": 1}
 """
 
 
@@ -213,13 +217,15 @@ class Count(OwnMetric):
         (["train.objectives={'broken:Shape': {}}"], "objective Shape"),
         (["search.scorers={'broken:Lookup': {}}"], "broken.py:14: KeyError: 'dog'"),
         (["train.validation.metric=broken:Count"], "broken.py:23: KeyError: 'dog'"),
+        (["train.validation.metric=broken:Words"], "perhaps caused by broken"),
     ],
 )
 def test_an_error_of_a_variant_is_shown_as_the_variants(options, message, monkeypatch, capsys):
     Path("broken.py").write_text(BROKEN, "utf-8")
     monkeypatch.delitem(sys.modules, "broken", raising=False)
-    monkeypatch.setitem(METRICS, "broken:Count", METRICS["bleu"])  # so that it is taken out after
-    del METRICS["broken:Count"]
+    for name in ("broken:Count", "broken:Words"):
+        monkeypatch.setitem(METRICS, name, METRICS["bleu"])  # so that it is taken out after
+        del METRICS[name]
     train = ["train", "--run-dir", "mine", "--import=broken", *SHORT, *set_options(options)]
     assert_fails(capsys, *train, code=1, message=message)
 

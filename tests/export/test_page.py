@@ -103,6 +103,13 @@ def test_a_page_without_saved_translations_has_no_curve(own, tmp_path):
     assert kept_values([own, copy])["sentences"]
 
 
+def test_a_page_reads_no_translations_through_a_link_out_of_the_run(own, tmp_path):
+    copy = Run(shutil.copytree(own.path, tmp_path / "copy"))
+    shutil.rmtree(copy.hyps_dir)
+    copy.hyps_dir.symlink_to(own.hyps_dir)
+    assert kept_values([copy])["accuracy"] == []
+
+
 @pytest.mark.parametrize("source", [VectorSource(3), SentenceSource(CharacterTokenizer())])
 def test_a_tokenizer_that_a_page_lacks_is_named(source):
     with pytest.raises(UsageError, match=source.name):
@@ -111,11 +118,12 @@ def test_a_tokenizer_that_a_page_lacks_is_named(source):
 
 def test_a_page_says_which_search_options_it_lacks(tmp_path, caplog):
     config = toy_config()
-    search = config.search.model_copy(update={"coverage_penalty": 0.2, "no_repeat_ngram": 3})
+    lacking = {"coverage_penalty": 0.2, "no_repeat_ngram": 3, "method": "diverse"}
+    search = config.search.model_copy(update=lacking)
     run = make_toy_run(tmp_path / "run", config.model_copy(update={"search": search}))
     export_page([run], tmp_path / "page.html")
-    for option in ("coverage_penalty=0.2", "no_repeat_ngram=3"):
-        assert f"search.{option}" in caplog.text
+    for option, value in lacking.items():
+        assert f"search.{option}={value}" in caplog.text
 
 
 def test_a_page_names_the_language_that_the_run_reads(tmp_path):

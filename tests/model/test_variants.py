@@ -12,7 +12,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model import variants
 from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.normalizer import softmax
-from seq2seq_attn.model.variants import build_variant, find_build, import_variants
+from seq2seq_attn.model.variants import build_variant, find_build, import_variants, located
 from seq2seq_attn.train.loss import build_objectives
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -154,6 +154,16 @@ def test_a_module_that_cannot_be_imported(folder, name, text, error, message):
         write(folder, name, text)
     with pytest.raises(error, match=message):
         import_variants(name)
+
+
+def test_an_error_in_a_package_is_shown_with_its_line(folder):
+    (folder / "mypackage").mkdir()
+    write(folder, "mypackage/__init__", "from mypackage.inner import build\n")
+    write(folder, "mypackage/inner", "def build():\n    raise OSError('no memory cell')\n")
+    import_variants("mypackage")
+    with pytest.raises(OSError, match="cell") as error:
+        attention("mypackage")
+    assert located(error.value) == f"{folder}/mypackage/inner.py:2: OSError: no memory cell"
 
 
 PAIR = """

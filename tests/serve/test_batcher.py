@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.exceptions import HTTPException
 
-from seq2seq_attn.serve import batcher
+from seq2seq_attn.model.variants import import_variants
+from seq2seq_attn.serve import batcher, worker
 from seq2seq_attn.serve.batcher import Batcher
 from seq2seq_attn.serve.worker import Answer
 from tests.serve.serving import PAIR, make_app, served, serving
@@ -78,6 +79,13 @@ def test_an_error_is_answered_and_its_message_is_not_logged(slow, caplog):
         assert client.ask("GET", "/health")[0] == 200
     assert "RuntimeError" in caplog.text
     assert "Geheim" not in caplog.text
+
+
+def test_an_error_of_a_variant_is_logged_with_its_line(slow, caplog):
+    import_variants("tests.serve.serving")
+    options = {"n_best": 1, "split_sentences": "auto", "glossary": ()}
+    assert worker.translate_batch(PAIR, options, ["!"]) == [None]
+    assert "serving.py:" in caplog.text
 
 
 def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
