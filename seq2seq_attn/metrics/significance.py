@@ -176,15 +176,18 @@ def mean_difference(
 
     Let d be the difference on the whole corpus. A resample is extreme if its difference lies at
     least |d| away from the mean of all resampled differences. p is (number of extreme resamples +
-    1) / (number of resamples + 1), which is 1 if the arms have equal scores. If an arm has several
-    seeds, p and the interval are those of `seeds_and_sentences` instead.
+    1) / (number of resamples + 1), which is 1 if the arms have equal scores. p is at least the
+    share of resamples whose difference is 0 or has another sign: if one endless line makes d, a
+    third of the resamples lack this line. If an arm has several seeds, p and the interval are those
+    of `seeds_and_sentences` instead.
     """
     difference = _rounded(arm.mean - baseline.mean)
     differences_R = arm.means_R - baseline.means_R
     if len(baseline.runs) == len(arm.runs) == 1:
         test = "bootstrap"
         interval = percentile_interval(difference, differences_R)
-        p = _p_value(differences_R - differences_R.mean(), difference)
+        without_sign = float(np.mean(differences_R * difference <= 0))
+        p = max(without_sign, _p_value(differences_R - differences_R.mean(), difference))
     else:
         test = "bootstrap and seeds"
         p, half_width = seeds_and_sentences(

@@ -112,6 +112,14 @@ def test_one_line_of_many_is_not_significant():
     assert test.low <= 0
 
 
+def test_one_endless_line_is_not_significant():
+    """BLEU is not linear: where the line is drawn twice, the difference is hardly larger."""
+    endless = ["zzz " * 30_000, *BASELINE[1:]]
+    test = paired_bootstrap(*statistics_of("bleu", BASELINE, endless))
+    assert test.difference < -20
+    assert test.p_value > 0.3
+
+
 @pytest.mark.parametrize(
     ("p_value", "low", "high", "is_significant"),
     [
