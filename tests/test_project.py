@@ -31,9 +31,11 @@ def test_the_hosted_gate_tests_every_python_that_the_package_names():
     assert jobs["tests"]["strategy"]["matrix"]["python"] == named
 
 
-def test_the_citation_states_the_version_of_the_package():
+def test_citation_and_changelog_state_version_and_date():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == seq2seq_attn.__version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {seq2seq_attn.__version__} ({citation['date-released']})\n" in changelog
 
 
 def test_the_package_states_its_version_in_one_place():
