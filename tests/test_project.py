@@ -16,7 +16,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_scripts_that_a_workflow_runs_exist(workflow):
-    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    jobs = yaml.safe_load(workflow.read_text("utf-8"))["jobs"]
     commands = [step.get("run", "") for job in jobs.values() for step in job.get("steps", [])]
     scripts = re.findall(r"scripts/\w+", "\n".join(commands))
     assert commands
@@ -25,16 +25,16 @@ def test_scripts_that_a_workflow_runs_exist(workflow):
 
 
 def test_the_hosted_gate_tests_every_python_that_the_package_names():
-    jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"]
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text("utf-8"))["jobs"]
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
     named = re.findall(r"Python :: (3\.\d+)", project)
     assert jobs["tests"]["strategy"]["matrix"]["python"] == named
 
 
 def test_citation_and_changelog_state_version_and_date():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == seq2seq_attn.__version__
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert f"## {seq2seq_attn.__version__} ({citation['date-released']})\n" in changelog
 
 
@@ -46,13 +46,13 @@ def test_the_package_states_its_version_in_one_place():
 
 
 def test_the_oldest_versions_that_are_tried_are_those_that_the_package_allows():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    allowed = [*project["dependencies"], *extras["serve"], *extras["onnx"]]
-    for extra in ("train", "words", "plots", "tensorboard", "hub"):
+    allowed = project["dependencies"]
+    for extra in ("train", "words", "plots", "tensorboard", "serve", "hub", "onnx"):
         allowed += extras[extra]
     floors = dict(re.findall(r"^([\w-]+)[>=]=([\d.]+)$", "\n".join(allowed), re.MULTILINE))
-    text = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8")
+    text = (ROOT / "constraints-oldest.txt").read_text("utf-8")
     oldest = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))
     assert oldest.keys() == floors.keys() - {"torch"}
     for name, version in oldest.items():
