@@ -54,7 +54,6 @@ SHA256 = {
 }
 """the published files and their SHA-256"""
 
-_TIMEOUT_S = 30.0
 _WAITS_S = (1.0, 2.0, 4.0)
 """seconds before each repeated attempt to download a file"""
 
@@ -76,11 +75,10 @@ def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
             )
     *sources, target = languages
     if target in sources:
-        key = "source_language" if len(sources) == 1 else "source_languages"
-        raise UsageError(f"data.{key} and data.target_language are both {target!r}; change one")
+        raise UsageError(f"data.target_language: {target!r} is also a source language; change one")
     splits = {}
     for split, name in SPLITS.items():
-        files = tuple([f"{name}.{language}.gz" for language in languages])
+        files = tuple(f"{name}.{language}.gz" for language in languages)
         if SHA256.keys() >= set(files):
             splits[split] = files
     return splits
@@ -129,11 +127,10 @@ def fetch(
 def _default_source_dir() -> Path | None:
     """Return the folder that the environment variable names, or None if it does not exist."""
     name = os.environ.get(SOURCE_DIR_VARIABLE)
-    if not name:
-        return None
-    if Path(name).is_dir():
+    if name and Path(name).is_dir():
         return Path(name)
-    _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, name)
+    if name:
+        _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, name)
     return None
 
 
@@ -160,11 +157,13 @@ def _download(url: str) -> bytes:
     UserError if all attempts fail."""
     for wait_s in (*_WAITS_S, None):
         try:
-            with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
+            with urllib.request.urlopen(url, timeout=30.0) as answer:
                 return bytes(answer.read())
         # URLError, timeouts and broken connections are OSErrors; a truncated body is an
         # HTTPException
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, urllib.request.HTTPError):  # it holds the connection
+                error.close()
             reason = str(error) or type(error).__name__
             if wait_s is None or "HTTP Error 404" in reason:
                 break
