@@ -60,8 +60,9 @@ class Downloads:
         name = await self._find(request)
         work = self._kept.pop(name) if request.method == "POST" else self._kept[name]
         content, _ = await work
-        headers = {"Content-Disposition": "attachment"}
-        return Response(content, 200, headers, "application/octet-stream")
+        return Response(
+            content, 200, {"Content-Disposition": "attachment"}, "application/octet-stream"
+        )
 
     async def _find(self, request: Request) -> str:
         """Return the name of a document. Raises HTTPException: it is not kept."""

@@ -27,7 +27,6 @@ _MAX_FIELDS = 1_000
 """maximum number of fields in a multipart form"""
 _DEEPL_SPLITTING = {"0": "off", "1": "auto", "nonewlines": "auto"}
 """values of `split_sentences` that DeepL's clients send"""
-_SCHEMES = ("deepl-auth-key", "bearer", "basic")
 Language = Annotated[str, AfterValidator(short_code)]
 """a language, read as the code that the names of language pairs have"""
 
@@ -186,7 +185,7 @@ def check_key(request: Request, access: Access, in_body: object = None) -> None:
     `api_key`, or in the header `Authorization` as `DeepL-Auth-Key KEY`, `Bearer KEY` or the
     password of `Basic`. Raises HTTPException: no key is right."""
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() not in _SCHEMES:
+    if scheme.lower() not in ("deepl-auth-key", "bearer", "basic"):
         credentials = ""
     # Clients send header values in UTF-8 or Latin-1; Starlette decodes them as Latin-1.
     sent = str(in_body or request.query_params.get("api_key", ""))

@@ -83,7 +83,8 @@ class UnknownWords(NamedTuple):
             known = self.words.find_case(word)
             if known is not None and known != word:
                 spelled[word] = known
-            elif self._passes(word):
+            # A stand-in for the mark of a tag would change what the sentence says.
+            elif word[0] != "⟦" and self._passes(word):
                 passed.append(word)
         if text and len(passed) == len(words):
             return Line(text, unknown, passed, [])

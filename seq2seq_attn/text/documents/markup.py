@@ -96,8 +96,7 @@ def fill_marks(text: str, gaps: Iterable[str]) -> str:
     """Return a text with markup in place of its marks, and before and behind it. Raises ValueError
     if it has more or fewer marks."""
     new = ""
-    texts = [*_MARK.split(text), ""]
-    for gap, piece in zip(gaps, texts, strict=True):
+    for gap, piece in zip(gaps, [*_MARK.split(text), ""], strict=True):
         if _NO_SPACE_BEFORE.match(gap):
             new = new.rstrip()
         if _NO_SPACE_AFTER.search(gap):
