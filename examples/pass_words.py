@@ -64,7 +64,7 @@ class Passing:
             sources = {word: source for word, (source, _) in stand_ins.items()}
             result = self.translate_text(self.replace(line, spelled | sources))
             options.append(self.put_back(line, stand_ins, result))
-        return min(options)[2]
+        return min(options)[-1]
 
     def is_unknown(self, word: str) -> bool:
         """Whether the model does not know a word."""
@@ -119,21 +119,26 @@ class Passing:
 
     def put_back(
         self, line: str, stand_ins: dict[str, Any], result: Result
-    ) -> tuple[int, float, str]:
-        """The number of lost words, the negative log-probability, and the text with the unknown
-        words in place of their stand-ins."""
+    ) -> tuple[int, int, float, str]:
+        """The number of lost words, the number of stand-ins to which another token than their
+        target word attends most, the negative log-probability, and the text with the unknown words
+        in place of their stand-ins."""
         targets = {target.lower(): word for word, (_, target) in stand_ins.items()}
         tokens = list(result.tokens)
         text = self.detokenize(tokens)
         written = self.pattern.findall(text.lower())
         lost = [pair for pair in stand_ins.values() if pair[1].lower() not in written]
-        weights_TS = result.weights_TS[: len(tokens)].copy()
+        weights_TS = result.weights_TS[: len(tokens), : len(result.source)].copy()
+        num_doubtful = 0
+        for source, target in stand_ins.values():
+            weights_T = weights_of(source, result, weights_TS)
+            if tokens and spelling(tokens[int(weights_T.argmax())]) != target.lower():
+                num_doubtful += 1
         for position, token in enumerate(tokens):
             if spelling(token) in targets:
                 weights_TS[position] = 0.0
         for source, target in lost:
-            is_source = [spelling(token) == source.lower() for token in result.source]
-            weights_T = weights_TS[:, : len(is_source)][:, is_source].sum(axis=1)
+            weights_T = weights_of(source, result, weights_TS)
             if weights_T.max(initial=0.0) >= LEAST_WEIGHT:
                 row = int(weights_T.argmax())
                 weights_TS[row] = 0.0
@@ -145,11 +150,18 @@ class Passing:
         num_lost = len(lost)
         for word in stand_ins:
             num_lost += counts[0].count(word) != counts[1].count(word)
-        return num_lost, -result.log_prob, text
+        return num_lost, num_doubtful, -result.log_prob, text
 
     def replace(self, line: str, words: dict[str, str]) -> str:
         """The line with other words in place of some."""
         return self.pattern.sub(lambda match: words.get(match[0], match[0]), line)
+
+
+def weights_of(source: str, result: Result, weights_TS: np.ndarray) -> np.ndarray:
+    """The attention of each target token to the source tokens that spell a stand-in."""
+    is_source = [spelling(token) == source.lower() for token in result.source]
+    weights_T: np.ndarray = weights_TS[:, is_source].sum(axis=1)
+    return weights_T
 
 
 def spelling(token: str) -> str:

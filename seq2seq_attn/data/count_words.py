@@ -34,7 +34,8 @@ _MAX_SHARE = 0.05
 _TOO_FREQUENT = 0.3
 """Words in a larger share of the sentences occur together by chance."""
 _NUM_STAND_INS = 4
-"""maximum number of stand-ins for numbers, of words that stay the same, and of other words"""
+"""maximum number of stand-ins for numbers, and of names that stay the same. Names and other words
+together are at most twice as many."""
 _FREQUENT = 5
 """A number that occurs less often counts as unknown, because models learn rare numbers badly."""
 _EVIDENCE = 20
@@ -73,20 +74,22 @@ def count_words(
         if count >= _FREQUENT or kind_of(word) != "number":
             known.add(word)
     numbers = []
-    same = []
-    different = []
+    names = []
+    frequent = []
+    # A word that stays the same but is no name, such as `tennis`, is often part of a phrase. Words
+    # that occur more often fit in more places.
     for pair in find_pairs(sources, targets):
         # spaCy knows the words for numbers in some languages only.
         if any(map(like_number, languages, pair)):
             numbers.append(pair)
-        elif pair.source == pair.target:
-            same.append(pair)
+        elif pair.source == pair.target and kind_of(pair.source) != "word":
+            names.append(pair)
         else:
-            different.append(pair)
+            frequent.append(pair)
     return KnownWords(
         frozenset(known),
         numbers[:_NUM_STAND_INS],
-        [*same[:_NUM_STAND_INS], *different[:_NUM_STAND_INS]],
+        [*names[:_NUM_STAND_INS], *frequent][: 2 * _NUM_STAND_INS],
         find_copied(sources, targets),
     )
 

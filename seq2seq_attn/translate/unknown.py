@@ -3,7 +3,8 @@
 The model translates several versions of a line, in each of which other stand-ins take the place of
 the unknown words (`text/known_words.py`). In a translation, the target word of a stand-in gives way
 to the unknown word. If the translation lacks that target word, the token that attends most to the
-stand-in counts as it. The version that keeps most stand-ins is chosen, then the most probable one.
+stand-in counts as it. The version that keeps most stand-ins is chosen, then the version in which
+their target words attend most to them, then the most probable one.
 
 A line of unknown words alone is returned as it is. A word of which only the case is unknown is
 spelled as in the training text.
@@ -19,6 +20,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.run import Run
@@ -178,7 +180,7 @@ class UnknownWords(NamedTuple):
     def _choose(self, line: Line, results: Iterator[list[Translation]]) -> list[Translation]:
         """Return the translations of the best version, with the unknown words in them."""
         words = words_in(line.text)
-        options: list[tuple[int, float, list[Translation]]] = []
+        options: list[tuple[int, int, float, list[Translation]]] = []
         for version in line.versions:
             translations = next(results)
             restored = [self._put_back(version, translation) for translation in translations]
@@ -187,8 +189,9 @@ class UnknownWords(NamedTuple):
             for word in version.stand_ins:
                 if written.count(word) != words.count(word):
                     num_lost += 1
-            options.append((num_lost, -restored[0].log_prob, restored))
-        return min(options, key=lambda option: option[:2])[2]
+            num_doubtful = _count_doubtful(version, translations[0])
+            options.append((num_lost, num_doubtful, -restored[0].log_prob, restored))
+        return min(options, key=lambda option: option[:3])[3]
 
     def _put_back(self, version: Version, translation: Translation) -> Translation:
         """Return the translation with the unknown words in place of their stand-ins."""
@@ -223,6 +226,21 @@ def _find_lost(version: Version, text: str) -> list[StandIn]:
     return [pair for pair in version.stand_ins.values() if pair.target.lower() not in written]
 
 
+def _count_doubtful(version: Version, translation: Translation) -> int:
+    """Return the number of stand-ins to which another token than their target word attends most.
+    The model has then written the target word as part of a frequent phrase, in which an unknown
+    word would be out of place."""
+    if translation.attention is None or not translation.tokens:
+        return 0
+    num_doubtful = 0
+    for pair in version.stand_ins.values():
+        weights_T = _sum_weights(translation, translation.attention, pair)
+        token = translation.tokens[int(weights_T.argmax())]
+        if _spelling(token) != pair.target.lower():
+            num_doubtful += 1
+    return num_doubtful
+
+
 def _recover(
     translation: Translation, lost: Sequence[StandIn], targets: Container[str]
 ) -> list[str]:
@@ -235,14 +253,23 @@ def _recover(
     for position, token in enumerate(tokens):
         if _spelling(token) in targets:
             weights_TS[position] = 0.0
-    spellings = np.array(list(map(_spelling, translation.source_tokens)))
     for pair in lost:
-        weights_T = weights_TS[:, spellings == pair.source.lower()].sum(axis=1)
+        weights_T = _sum_weights(translation, weights_TS, pair)
         if weights_T.max(initial=0.0) >= _LEAST_WEIGHT:
             row = int(weights_T.argmax())
             weights_TS[row] = 0.0
             tokens[row] = _with_mark(tokens[row], pair.target)
     return tokens
+
+
+def _sum_weights(
+    translation: Translation, weights_TS: npt.NDArray[np.float32], pair: StandIn
+) -> npt.NDArray[np.float32]:
+    """Return the attention of each target token to the source tokens that spell a stand-in."""
+    spellings = np.array(list(map(_spelling, translation.source_tokens)))
+    is_stand_in_S = spellings == pair.source.lower()
+    weights_T: npt.NDArray[np.float32] = weights_TS[:, is_stand_in_S].sum(axis=1)
+    return weights_T[: len(translation.tokens)]
 
 
 def _respell(tokens: Sequence[str], words: Mapping[str, str]) -> list[str]:

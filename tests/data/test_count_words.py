@@ -23,6 +23,13 @@ def test_stand_ins_are_words_that_translate_each_other(tmp_path):
     assert StandIn("Nummer", "number") in words.others
 
 
+def test_stand_ins_are_names_then_frequent_words(tmp_path):
+    common = [*["eins"] * 90, *["tennis"] * 4]
+    words = count(tmp_path, [*SOURCES, *common], [*TARGETS, *common])
+    sources = [pair.source for pair in words.others]
+    assert sources.index("Paul") < sources.index("Nummer") < sources.index("tennis")
+
+
 def test_words_are_known_and_rare_numbers_are_not(tmp_path):
     words = count(tmp_path, [*SOURCES, "Nummer 4711"], [*TARGETS, "number 4711"])
     assert {"Hunde", "Nora", "77"} <= words.known

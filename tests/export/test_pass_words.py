@@ -17,12 +17,14 @@ SIDE = {"tokens": list(PAIRS), "tokenizer": "spaces", "lowercase": False}
 ABOUT = {"words": WORDS.as_json() | {"pattern": PATTERN}, "source": SIDE}
 
 
-def translate_text(text, numbers_become=None):
+def translate_text(text, numbers_become=None, misplaced=None):
     source = text.split()
     tokens = [PAIRS.get(token, "<unk>") for token in source]
     if numbers_become:
         tokens = [numbers_become if token in ("three", "four") else token for token in tokens]
-    return pass_words.Result(tokens, source, -1.0, np.eye(len(source) + 1)[:-1])
+    if misplaced in tokens:
+        tokens.reverse()
+    return pass_words.Result(tokens, source, -float("Mann" in text), np.eye(len(source) + 1)[:-1])
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,10 @@ def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
         ABOUT, str.split, lambda text: translate_text(text, "15"), " ".join
     )
     assert passing.translate("Das Rad kostet 4711 Euro") == "The bike costs 4711 euros"
+
+
+def test_a_stand_in_that_its_target_word_does_not_attend_to_is_not_chosen():
+    passing = pass_words.Passing(
+        ABOUT, str.split, lambda text: translate_text(text, misplaced="Paul"), " ".join
+    )
+    assert passing.translate("Kowalski sieht Rad") == "Kowalski sees bike"

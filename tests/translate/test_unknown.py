@@ -66,6 +66,11 @@ def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
     assert translation.text == "The bike costs 4711 euros."
 
 
+def test_a_stand_in_that_its_target_word_does_not_attend_to_is_not_chosen():
+    [translation] = translate(["Kowalski sieht Rad"], misplaced="Paul")
+    assert translation.text == "Kowalski sees bike"
+
+
 def test_a_word_that_is_lost_is_named_by_a_warning():
     [translation] = translate(
         ["Das Rad kostet 4711 Euro."], numbers_become="15", has_attention=False
@@ -193,11 +198,15 @@ def translate(lines, *, words=WORDS, keep_attention=True, **options):
     return [translations[0] for translations in results]
 
 
-def word_by_word(text, source, target, *, numbers_become=None, ending="", has_attention=True):
+def word_by_word(
+    text, source, target, *, numbers_become=None, misplaced="", ending="", has_attention=True
+):
     sources = source.tokenize(text)
     tokens = [PAIRS.get(token, "<unk>") for token in sources]
     if numbers_become:
         tokens = [{"three": "15", "four": "15"}.get(token, token) for token in tokens]
+    if misplaced in tokens:
+        tokens.reverse()
     weights_TS = np.eye(len(tokens) + 1, dtype=np.float32)
     tokens = [token + ending if token in ("Paul", "man") else token for token in tokens]
     return Translation(

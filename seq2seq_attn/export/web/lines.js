@@ -23,9 +23,10 @@ function lineTranslator({ translateSentence, ...one }) {
     const ranked = versions.map(({ standIns, ...version }) => {
       const result = putBack(standIns, translateWhole(version.text, { beamSize }));
       const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(text, word));
-      return { ...version, standIns, numLost: result.numLost + changed.length, logProb: result.logProb };
+      const { numLost, numDoubtful, logProb } = result;
+      return { ...version, standIns, numLost: numLost + changed.length, numDoubtful, logProb };
     });
-    return ranked.reduce((a, b) => ((b.numLost - a.numLost || a.logProb - b.logProb) < 0 ? b : a));
+    return ranked.reduce((a, b) => ((b.numLost - a.numLost || b.numDoubtful - a.numDoubtful || a.logProb - b.logProb) < 0 ? b : a));
   }
 
   // The translations of sentences as one text, with the white space that is between the sentences.

@@ -55,7 +55,8 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     });
     return versions.length ? versions : [{ text: replaceWords(line, spelled), standIns: new Map() }];
   }
-  // The translation with the unknown words in place of their stand-ins, and how many of those it lacks.
+  // The translation with the unknown words in place of their stand-ins, how many of those it lacks, and to how many another
+  // token than their target word attends most.
   function putBack(standIns, { source, tokens, text, weights, ...rest }, detokenize) {
     const [written, lost, found] = [new Map(), [], wordsIn(text.toLowerCase())];
     const shown = { source: [...source], tokens: [...tokens], text };
@@ -64,23 +65,29 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
       if (isOld) list[place] = respell(list[place], word);
       return isOld;
     });
+    const sumsOf = (columns) => tokens.map((_, t) => columns.reduce((sum, s) => sum + weights[t][s], 0));
+    let numDoubtful = 0;
     for (const [word, [from, to]] of standIns) {
       const columns = put(shown.source, word, from);
-      put(shown.tokens, word, to);
+      const places = put(shown.tokens, word, to);
+      if (weights.length && tokens.length) {
+        const sums = sumsOf(columns);
+        numDoubtful += Number(!places.includes(sums.indexOf(Math.max(...sums))));
+      }
       for (const spelling of [to, to.toLowerCase(), capitalized(to)]) written.set(spelling, word);
       if (!found.includes(to.toLowerCase())) lost.push([word, columns]);
     }
     shown.text = replaceWords(text, written);
-    if (!weights.length || !lost.some(([, columns]) => columns.length)) return { ...rest, ...shown, weights, numLost: lost.length };
+    if (!weights.length || !lost.some(([, columns]) => columns.length)) return { ...rest, ...shown, weights, numLost: lost.length, numDoubtful };
     const isTaken = shown.tokens.map((token) => standIns.has(bare(token)));
     for (const [word, columns] of lost) {
-      const sums = shown.tokens.map((_, t) => (isTaken[t] ? 0 : columns.reduce((sum, s) => sum + weights[t][s], 0)));
+      const sums = sumsOf(columns).map((sum, t) => (isTaken[t] ? 0 : sum));
       const [most, row] = [Math.max(0, ...sums), sums.indexOf(Math.max(0, ...sums))];
       if (most < LEAST_WEIGHT) continue;
       isTaken[row] = true;
       shown.tokens[row] = respell(shown.tokens[row], word);
     }
-    return { ...rest, ...shown, text: replaceWords(detokenize(shown.tokens), written), weights, numLost: lost.length };
+    return { ...rest, ...shown, text: replaceWords(detokenize(shown.tokens), written), weights, numLost: lost.length, numDoubtful };
   }
   return { versionsOf, putBack, count: (text, word) => wordsIn(text).filter((one) => one === word).length };
 }
