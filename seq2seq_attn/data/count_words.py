@@ -36,6 +36,8 @@ _TOO_FREQUENT = 0.3
 _NUM_STAND_INS = 4
 """maximum number of stand-ins for numbers, and of names that stay the same. Names and other words
 together are at most twice as many."""
+_NUM_COMMON = 200
+"""Names among this number of the most frequent pairs are stand-ins, as models know them well."""
 _FREQUENT = 5
 """A number that occurs less often counts as unknown, because models learn rare numbers badly."""
 _EVIDENCE = 20
@@ -78,11 +80,12 @@ def count_words(
     frequent = []
     # A word that stays the same but is no name, such as `tennis`, is often part of a phrase. Words
     # that occur more often fit in more places.
-    for pair in find_pairs(sources, targets):
+    for rank, pair in enumerate(find_pairs(sources, targets)):
+        is_common_name = rank < _NUM_COMMON and kind_of(pair.source) != "word"
         # spaCy knows the words for numbers in some languages only.
         if any(map(like_number, languages, pair)):
             numbers.append(pair)
-        elif pair.source == pair.target and kind_of(pair.source) != "word":
+        elif pair.source == pair.target and is_common_name:
             names.append(pair)
         else:
             frequent.append(pair)
