@@ -6,7 +6,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ import pytest
 import seq2seq_attn
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.api import compare as comparison
-from seq2seq_attn.api.compare import PlannedRun
-from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.run import Run
@@ -29,7 +26,7 @@ NAMES = ("AttentionMap", "Translation", "Translator", *FUNCTIONS)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory) -> Path:
+def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("api")
     for attention in ("fixed", "additive"):  # the last one is the newest
         make_toy_run(root / "runs" / attention, toy_config(tokenizer="spacy", attention=attention))
@@ -37,7 +34,7 @@ def root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def translation(root) -> seq2seq_attn.Translation:
+def translation(root):
     return seq2seq_attn.load(root / "runs" / "additive").translate([SOURCE[0]])[0]
 
 
@@ -85,7 +82,7 @@ def test_an_evaluation_takes_every_option_of_the_search(root, tmp_path):
         evaluate(temprature=2.0)
 
 
-def parsed(snippet: str) -> tuple[list[str], list[str], set[str]]:
+def parsed(snippet):
     """The texts, the tags and the names of attributes of a snippet of HTML."""
     texts = [html.unescape(text) for text in re.findall(r">([^<]+)<", snippet)]
     attributes = re.findall(r"\s([\w-]+)=", " ".join(re.findall("<[^>]*>", snippet)))
@@ -133,11 +130,11 @@ def test_several_translations_are_asked_of_the_other_method(root):
 
 
 @pytest.fixture
-def trained(monkeypatch) -> list[Config]:
+def trained(monkeypatch):
     """The configurations that were to be trained, instead of training."""
-    configs: list[Config] = []
+    configs = []
 
-    def train(config: Config, **_: object) -> Run:
+    def train(config, **_):
         configs.append(config)
         return Run("runs/fixed")
 
@@ -184,9 +181,9 @@ def test_a_configuration_may_be_a_path(trained, tmp_path):
 @pytest.mark.usefixtures("in_tmp_path")
 def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     write_toy_corpus(Path("toy"))
-    plans: list[Any] = []
+    plans = []
 
-    def plan(planned: list[PlannedRun], at_once: int, imports: list[str]) -> None:
+    def plan(planned, at_once, imports):
         plans.append(([(each.run.path, each.config) for each in planned], at_once))
 
     monkeypatch.setattr(comparison, "train_and_compare", plan)

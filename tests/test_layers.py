@@ -58,7 +58,7 @@ def test_spacy_torchtext_and_sentencepiece_stand_behind_their_files():
     }
 
 
-def run_and_list_modules(*arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+def run_and_list_modules(*arguments):
     """A command in a process of its own, and the packages that it has imported at its end."""
     code = "import sys; from seq2seq_attn.__main__ import run; code = run(sys.argv[1:])"
     code += "; print('modules:', *sys.modules)"
@@ -82,7 +82,7 @@ def test_a_mistyped_run_is_refused_before_torch_is_loaded():
     assert "torch" not in modules
 
 
-def processor_seconds(*arguments: str) -> float:
+def processor_seconds(*arguments):
     """Processor seconds of a Python process. It runs without coverage, which would double them."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
@@ -141,7 +141,7 @@ def test_a_cycle_is_found():
 
 
 def test_the_whole_attention_decoder_is_five_short_files():
-    guide = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    guide = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
     named = re.findall(r"^\| \[(model/\S+\.py)\]", guide, re.MULTILINE)
     assert [name.split("/")[1] for name in named] == [
         "decoder",
@@ -150,6 +150,4 @@ def test_the_whole_attention_decoder_is_five_short_files():
         "normalizer",
         "output",
     ]
-    assert (
-        sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in named) <= 330
-    )
+    assert sum(len((PACKAGE / name).read_text("utf-8").splitlines()) for name in named) <= 330

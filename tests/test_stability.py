@@ -4,7 +4,6 @@ is a decision: then the list changes too, and CHANGELOG says why (docs/stability
 import inspect
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -13,8 +12,8 @@ import seq2seq_attn
 from seq2seq_attn.cli import app
 from seq2seq_attn.errors import UsageError, UserError
 
-STABLE = json.loads((Path(__file__).parent / "stable.json").read_text(encoding="utf-8"))
-COMMANDS: dict[str, Any] = get_command(app).commands
+STABLE = json.loads((Path(__file__).parent / "stable.json").read_text("utf-8"))
+COMMANDS = get_command(app).commands
 
 
 def test_python_offers_the_stable_names():
@@ -45,15 +44,15 @@ def test_exit_codes_are_the_stable_ones():
     assert STABLE["exit_codes"] == {"failure": UserError.exit_code, "usage": UsageError.exit_code}
 
 
-def public_attributes(kind: type) -> list[str]:
+def public_attributes(kind):
     """The sorted names of a class's fields, properties and methods."""
     names = {*vars(kind), *getattr(kind, "__annotations__", {})}
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def options(command: Any) -> list[str]:
+def options(command):
     """The sorted names of a command's arguments and visible options."""
-    names: list[str] = []
+    names = []
     for parameter in command.params:
         if not getattr(parameter, "hidden", False):
             names += parameter.opts

@@ -1,27 +1,21 @@
 """Run a command and read its output or its error message."""
 
-from collections.abc import Iterable
-
-import pytest
-
 from seq2seq_attn.__main__ import run
 
 
-def set_options(settings: Iterable[str]) -> list[str]:
+def set_options(settings):
     """The settings, `KEY=VALUE`, as options of a command."""
     return [f"--set={setting}" for setting in settings]
 
 
-def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+def outputs(capsys, *arguments):
     """The lines of a command that succeeds."""
     capsys.readouterr()
     assert run(arguments) == 0
     return capsys.readouterr().out.split("\n")[:-1]
 
 
-def assert_fails(
-    capsys: pytest.CaptureFixture[str], *arguments: str, code: int, message: str
-) -> None:
+def assert_fails(capsys, *arguments, code, message):
     """The command leaves with the exit code and one line of error that holds the message; stdout
     stays empty."""
     capsys.readouterr()

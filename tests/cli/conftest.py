@@ -1,17 +1,15 @@
 """Small runs to translate with and to evaluate."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.files import write_lines
-from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 @pytest.fixture(scope="session")
-def toy_runs(tmp_path_factory) -> dict[str, Run]:
+def toy_runs(tmp_path_factory):
     """Runs that no test changes: with subwords (`toy`), with words as tokens, and with words and a
     fixed vector."""
     root = tmp_path_factory.mktemp("runs")
@@ -22,7 +20,7 @@ def toy_runs(tmp_path_factory) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory) -> Path:
+def workshop(tmp_path_factory):
     """Two runs of one corpus with two test sets, and one of another corpus."""
     root = tmp_path_factory.mktemp("evaluate")
     for language, sentences in (("de", SOURCE), ("en", TARGET)):

@@ -29,7 +29,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
-def settings(corpus: Path, *more: str) -> list[str]:
+def settings(corpus, *more):
     return ["-c", "base", *set_options([*toy_settings(corpus), *more])]
 
 
@@ -72,7 +72,7 @@ def test_usage_errors_exit_with_2(capsys, arguments, message):
 
 
 def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
-    def fail(*args: object, **kwargs: object) -> None:
+    def fail(*args, **kwargs):
         raise ValueError("two\nlines")
 
     monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
@@ -92,7 +92,7 @@ def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
     ],
 )
 def test_errors_of_the_system_say_what_to_do(capsys, monkeypatch, error, message):
-    def fail(*args: object, **kwargs: object) -> None:
+    def fail(*args, **kwargs):
         raise error
 
     monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
@@ -163,7 +163,7 @@ def test_ctrl_c_saves_and_exits_with_130(toy_corpus):
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_signals_outside_training_exit_with_their_code(monkeypatch, number, code):
-    def interrupt(*args: object, **kwargs: object) -> None:
+    def interrupt(*args, **kwargs):
         os.kill(os.getpid(), number)
         time.sleep(5)
 
@@ -210,7 +210,7 @@ def test_the_end_of_the_process(arguments, stdout, code, error):
 class Gone(io.StringIO):
     """A stream whose reader has gone."""
 
-    def write(self, text: str) -> int:
+    def write(self, text):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -230,7 +230,7 @@ def test_stderr_may_be_closed(toy_corpus, monkeypatch):
 
 
 def test_only_the_reader_of_stdout_ends_a_command_well(capfd, monkeypatch):
-    def fail(*args: object, **kwargs: object) -> None:
+    def fail(*args, **kwargs):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     monkeypatch.setattr("seq2seq_attn.api.train.prepare_corpus", fail)
@@ -259,7 +259,7 @@ def test_ctrl_c_while_the_process_ends_is_quiet():
 
 def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys):
     class Interrupted(ModuleType):
-        def __getattr__(self, name: str) -> object:
+        def __getattr__(self, name):
             raise KeyboardInterrupt
 
     monkeypatch.setitem(sys.modules, "seq2seq_attn.cli", Interrupted("cli"))

@@ -34,11 +34,11 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 from tests.waiting import wait_for
 
 
-def plan(config: str, vary: dict[str, list], seeds: list[int], settings=(), output=None):
+def plan(config, vary, seeds, settings=(), output=None):
     return plan_runs(Layers([config], [settings]), vary, seeds, output=output)
 
 
-def names(planned: list[PlannedRun]) -> list[str]:
+def names(planned):
     return [str(each.run.path) for each in planned]
 
 
@@ -149,22 +149,22 @@ def test_seeds():
 
 
 @pytest.fixture
-def toy(tmp_path, monkeypatch) -> Path:
+def toy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(tmp_path / "toy")
     return tmp_path / "toy"
 
 
-def settings(toy: Path, *more: str) -> list[str]:
+def settings(toy, *more):
     return [*toy_settings(toy), *more]
 
 
-def command(toy: Path, *more: str) -> list[str]:
+def command(toy, *more):
     vary = "--vary attention=additive,fixed --seeds 1 --output out --at-once 2".split()
     return ["compare", "-c", "base", *set_options(settings(toy, *more)), *vary]
 
 
-def is_locked(path: Path) -> bool:
+def is_locked(path):
     try:
         with locked(path):
             return False
@@ -244,7 +244,7 @@ def test_the_second_comparison_in_a_folder_leaves_with_one_line(toy, capsys):
         assert sorted(path.name for path in Path("out").iterdir()) == [LOCK]
 
 
-def train_here(planned: list[PlannedRun], **_: object) -> list[PlannedRun]:
+def train_here(planned, **_):
     """Train the runs in this process."""
     for each in planned:
         train(each.config, run_dir=each.run.path)
@@ -272,7 +272,7 @@ def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
 
 
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):
-    seen: list[PlannedRun] = []
+    seen = []
     monkeypatch.setattr(comparison, "train_runs", lambda planned, **_: seen.extend(planned) or seen)
     own = "--train toy/train --valid toy/valid --source-language de --target-language en".split()
     own += "--vary attention=additive,fixed --seeds 2".split()

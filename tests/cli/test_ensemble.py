@@ -16,7 +16,7 @@ from tests.toy_run import SOURCE, make_toy_run
 
 
 @pytest.fixture(scope="module")
-def runs(workshop) -> Path:
+def runs(workshop):
     """A seed more of each configuration, far enough from the first to translate differently."""
     for name, other, seed in (("additive", "additive-2", 5), ("none", "none-2", 6)):
         config = Run(workshop / name).config
@@ -26,7 +26,7 @@ def runs(workshop) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _in_runs(runs, monkeypatch) -> None:
+def _in_runs(runs, monkeypatch):
     monkeypatch.chdir(runs)
 
 
@@ -79,7 +79,7 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another():
     assert name in report.summary
 
 
-def is_reused(*names: str, **options: object) -> list[bool]:
+def is_reused(*names, **options):
     report = translate_and_score(
         Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options
     )

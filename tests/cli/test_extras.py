@@ -15,7 +15,7 @@ from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 PACKAGES = {
     "torchtext": "train",
@@ -59,8 +59,8 @@ def without(monkeypatch):
         ("spacy", ["prepare", "captions"]),
         ("torchtext", ["prepare", "captions"]),
         ("spacy", ["translate", "--run", "words", TEXT]),
-        ("spacy", ["evaluate", "toy", "--source", "toy.de", "--reference", "toy.en"]),
-        ("sacrebleu", ["evaluate", "toy", "--source", "toy.de", "--reference", "toy.en"]),
+        ("spacy", "evaluate toy --source toy.de --reference toy.en".split()),
+        ("sacrebleu", "evaluate toy --source toy.de --reference toy.en".split()),
         ("sacrebleu", ["evaluate", "toy", "--metric", "bag_of_words:BagOfWords"]),
         ("sacrebleu", ["translate", "--run", "toy", "--method", "mbr", TEXT]),
         ("matplotlib", ["evaluate", "toy", "--plots", "png"]),

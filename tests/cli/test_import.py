@@ -4,9 +4,7 @@ user's own."""
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +54,7 @@ MODULES = (
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Iterator[Path]:
+def folder(tmp_path, monkeypatch):
     """An empty current folder with the files and a corpus; what a test imports is unknown to the
     next one."""
     monkeypatch.chdir(tmp_path)
@@ -69,7 +67,7 @@ def folder(tmp_path, monkeypatch) -> Iterator[Path]:
         sys.modules.pop(module, None)
 
 
-def parts(model: Any) -> set[str]:
+def parts(model):
     """The classes of a model's modules and the name of its normalizer, where the example defines
     them."""
     used = [type(module) for module in model.modules()]
@@ -130,7 +128,7 @@ def test_a_metric_from_outside_chooses_the_best_model_and_is_reported(folder, mo
     name = "bag_of_words:BagOfWords"
     imported = "--import=bag_of_words"
     chosen = set_options([f"train.validation.metric={name}"])
-    options = ["--split", "valid", "--by-length", "3,5", "--json", "scores.json"]
+    options = "--split valid --by-length 3,5 --json scores.json".split()
     try:
         assert run(["train", "--run-dir", "mine", imported, *SHORT, *chosen]) == 0
         last = Path("mine/metrics.jsonl").read_text("utf-8").splitlines()[-1]

@@ -31,17 +31,17 @@ LANGUAGES = "--source-language de --target-language en".split()
 
 
 @pytest.fixture(autouse=True)
-def _corpus(tmp_path, monkeypatch) -> None:
+def _corpus(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(Path("corpus"))
 
 
-def train(capsys: pytest.CaptureFixture[str], *arguments: str) -> Run:
+def train(capsys, *arguments):
     [path] = outputs(capsys, "train", *arguments, *TINY)
     return Run(path)
 
 
-def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+def dumped(capsys, *arguments):
     return yaml.safe_load("\n".join(outputs(capsys, "train", *arguments, "--dump-config")))
 
 
@@ -136,11 +136,11 @@ def test_targets_of_few_words_are_validated_by_chrf(capsys):
     assert "chrf" in train(capsys, *text, "--target-language=de").load_best().values
 
 
-def sentence(random: Random) -> str:
+def sentence(random):
     return " ".join("".join(random.choices("abcdefgh", k=5)) for _ in range(9)) + "."
 
 
-def pair(kind: str, random: Random) -> tuple[str, str]:
+def pair(kind, random):
     """A pair of a kind of text, by its name."""
     word = "".join(random.choices("abcdefgh", k=random.randint(4, 9)))
     digits = random.choices("0123456789", k=random.randint(2, 8))
@@ -159,7 +159,7 @@ def pair(kind: str, random: Random) -> tuple[str, str]:
     }[kind]
 
 
-def write_pairs(kind: str, num_pairs: int = 300) -> list[str]:
+def write_pairs(kind, num_pairs=300):
     """Write a table, and return the options that train on it."""
     random = Random(1)
     write_lines(Path("kind.tsv"), ["\t".join(pair(kind, random)) for _ in range(num_pairs)])
@@ -300,7 +300,7 @@ def test_mistakes_are_one_line(capsys, arguments, code, message):
     assert not Path("runs").exists()
 
 
-def write_letters(num_pairs: int, *alphabets: str) -> None:
+def write_letters(num_pairs, *alphabets):
     """Pairs of words of random letters."""
     random = Random(1)
     lines = []

@@ -43,7 +43,7 @@ def installed(tmp_path, monkeypatch):
 def test_an_installed_variant_trains_is_resumed_exported_and_served(installed, monkeypatch, capsys):
     write_toy_corpus(Path("toy"))
     assert run(["train", "--run-dir", "mine", *SHORT, CHOSEN]) == 0
-    assert run(["train", "--run-dir", "mine", "--resume", "--set", "train.max_updates=4"]) == 0
+    assert run("train --run-dir mine --resume --set train.max_updates=4".split()) == 0
     assert json.loads(Path("mine/environment.json").read_bytes())["packages"]["seq2seq-kernel"]
     assert len(outputs(capsys, "translate", "--run", "mine", "Hund Katze")) == 1
     assert run(["export", "mine", "-o", "page.html"]) == 0
@@ -63,7 +63,7 @@ def test_installed_modules_are_listed_with_the_variants():
 
 
 def test_an_installed_module_that_cannot_be_imported(installed):
-    (installed / f"{MODULE}.py").write_text("1 / 0\n", encoding="utf-8")
+    (installed / f"{MODULE}.py").write_text("1 / 0\n", "utf-8")
     with pytest.raises(UserError, match=rf"{MODULE}: .*{MODULE}\.py:1: ZeroDivisionError"):
         find_build("attention", MODULE)
 

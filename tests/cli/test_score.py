@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory) -> Path:
+def root(tmp_path_factory):
     """The pairs as files."""
     root = tmp_path_factory.mktemp("score")
     pairs = map("\t".join, zip(SOURCE, TARGET, strict=True))
@@ -40,7 +39,7 @@ def root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _in_root(root, toy_runs, monkeypatch) -> None:
+def _in_root(root, toy_runs, monkeypatch):
     monkeypatch.chdir(root)
     for name, run in (("additive", "words"), ("fixed", "fixed")):
         (root / name).unlink(missing_ok=True)
@@ -50,9 +49,7 @@ def _in_root(root, toy_runs, monkeypatch) -> None:
 FILES = "--source source --target target".split()
 
 
-def score(
-    capsys: pytest.CaptureFixture[str], *arguments: str, run: str = "additive"
-) -> tuple[list[str], str]:
+def score(capsys, *arguments, run="additive"):
     code = run_command(["score", "--run", run, "--device", "cpu", *arguments])
     out, err = capsys.readouterr()
     assert code == 0, err

@@ -3,7 +3,6 @@ out."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.run import Run
@@ -27,14 +25,14 @@ SOURCES = {"texts": ["de", "fr"], "vectors": ["vectors"], "both": ["de", "vector
 """of each run"""
 
 
-def write_corpus(directory: Path) -> None:
+def write_corpus(directory):
     """The toy corpus with a French side, the same words in the order of the German, and with a file
     of a noisy one-hot vector per word for each sentence: the test set's as .npy files, the others
     in an archive for each split."""
     write_toy_corpus(directory)
     generator = np.random.default_rng(1)
     for path in directory.glob("*.de"):
-        vectors: dict[str, Any] = {}
+        vectors = {}
         french = []
         for number, line in enumerate(read_lines(path)):
             words = [SOURCE.index(word) for word in line.split()]
@@ -53,7 +51,7 @@ def write_corpus(directory: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
+def trained(tmp_path_factory):
     """Runs of two updates, beside their corpus."""
     root = tmp_path_factory.mktemp("sources")
     write_corpus(root / "corpus")
@@ -63,12 +61,12 @@ def trained(tmp_path_factory) -> Path:
     return root
 
 
-def options(root: Path, name: str, *more: str) -> list[str]:
+def options(root, name, *more):
     settings = [*toy_settings(root / "corpus"), f"data.source_languages={SOURCES[name]}", *more]
     return ["-c", "base", *set_options(settings)]
 
 
-def columns(root: Path, name: str) -> Path:
+def columns(root, name):
     """The test lines of a run's sources as one file of columns."""
     sides = [read_lines(root / "corpus" / f"test.{language}") for language in SOURCES[name]]
     path = root / f"{name}.txt"
@@ -201,7 +199,7 @@ def test_names_of_files_are_not_text(trained, tmp_path, tokenizer, joint):
     settings = [*toy_settings(trained / "corpus"), f"data.data_dir={tmp_path}"]
     settings.append(f"data.tokenizer={{name: {tokenizer}, vocab_size: 40, joint: {joint}}}")
 
-    def prepare(source: str) -> PreparedCorpus:
+    def prepare(source):
         return prepare_corpus(load_config((), [*settings, f"data.{source}"]))
 
     german = prepare("source_language=de")

@@ -9,11 +9,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TextIO
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,30 +21,27 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_cli
 from seq2seq_attn.api.streams import read_chunks
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import MAX_LINE_BYTES
 from seq2seq_attn.translate.translator import Translator
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE, TARGET
 
-Stdin = Callable[[bytes], None]
-
 
 @pytest.fixture
-def run(toy_runs) -> Run:
+def run(toy_runs):
     return toy_runs["toy"]
 
 
 class SlowStream(io.BytesIO):
     """A stream that has five bytes at a time."""
 
-    def read1(self, size: int | None = -1) -> bytes:
+    def read1(self, size=-1):
         return super().read1(5)
 
 
 @pytest.fixture
-def stdin(monkeypatch) -> Stdin:
-    def give(data: bytes, stream: type[io.BytesIO] = io.BytesIO) -> None:
+def stdin(monkeypatch):
+    def give(data, stream=io.BytesIO):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream(data)))
 
     return give
@@ -81,7 +76,7 @@ def test_two_thousand_hostile_lines(run, tmp_path, stdin, capfdbinary, caplog):
     lines = [kinds[number] for number in generator.integers(0, len(kinds), 2_000)]
     lines[700] = b"Hund " * 10_000
     translator = load(run.path)
-    expected: dict[bytes, str] = {}
+    expected = {}
     for line in set(lines):
         [alone] = translator.translate([line.decode(errors="replace")], beam_size=1)
         expected[line] = alone.text
@@ -170,7 +165,7 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line():
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 
 
-def run_command(run: Run, *options: str, **streams: object) -> subprocess.Popen[bytes]:
+def run_command(run, *options, **streams):
     command = f"{sys.executable} -m seq2seq_attn translate --run {run.path} --device cpu".split()
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, "PYTHONUNBUFFERED": ""}
@@ -322,7 +317,7 @@ def test_every_kind_of_attention_file_is_written(run, tmp_path, command):
 
 
 def test_a_picture_that_fails_leaves_the_translations(run, tmp_path, monkeypatch):
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("seq2seq_attn.api.writers.write_figure", fail)
@@ -333,7 +328,7 @@ def test_a_picture_that_fails_leaves_the_translations(run, tmp_path, monkeypatch
 
 def test_a_failure_leaves_no_half_written_file(run, tmp_path, stdin):
     class Broken(SlowStream):
-        def read1(self, size: int | None = -1) -> bytes:
+        def read1(self, size=-1):
             if self.tell():
                 raise OSError("the disk is gone")
             return super().read1(size)
@@ -357,7 +352,7 @@ def test_a_text_that_is_a_files_name_is_translated_with_a_hint(run, tmp_path, ca
 
 
 @contextmanager
-def redirected(descriptor: int, name: str, file: TextIO) -> Iterator[None]:
+def redirected(descriptor, name, file):
     """A standard stream is a file, as in `seq2seq translate < FILE`."""
     saved = os.dup(descriptor)
     os.dup2(file.fileno(), descriptor)

@@ -9,7 +9,6 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as main
 from seq2seq_attn.api.translate import Warnings
 from seq2seq_attn.data.line_facts import LineFacts
-from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.translate import terms
 from tests.toy_requests import translate
@@ -17,7 +16,7 @@ from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 
 @pytest.fixture
-def run(toy_runs) -> Run:
+def run(toy_runs):
     """Words as tokens: those of `SOURCE` are known."""
     return toy_runs["words"]
 

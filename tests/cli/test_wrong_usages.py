@@ -4,7 +4,6 @@ line on stderr, exit code 1 or 2, in plain words, at once."""
 import random
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 import typer
@@ -31,19 +30,19 @@ ARGUMENTS = {"evaluate": ["no/run"], "translate": ["Hund"], "score": []}
 DUMP = ["train", "--dump-config", "-c", "base", "--set"]
 
 
-def wrong_usages(number: int) -> list[list[str]]:
+def wrong_usages(number):
     """So many different command lines, each of them wrong in at least one way and none of them
     heavy."""
     candidates = [*_settings(), *_options()]
     random.Random(1).shuffle(candidates)
-    usages: list[list[str]] = []
+    usages = []
     for usage in candidates:
         if len(usages) < number and usage not in usages and not _is_right(usage):
             usages.append(usage)
     return usages
 
 
-def _settings() -> Iterator[list[str]]:
+def _settings():
     """Every key with odd values, and misspelt."""
     for key in all_keys():
         for value in (*NUMBERS, *OTHERS):
@@ -53,7 +52,7 @@ def _settings() -> Iterator[list[str]]:
             yield [*DUMP, f"{misspelt}=1"]
 
 
-def _is_right(usage: list[str]) -> bool:
+def _is_right(usage):
     """Whether it is one of the odd values that a setting may have."""
     if usage[:-1] != DUMP:
         return False
@@ -64,7 +63,7 @@ def _is_right(usage: list[str]) -> bool:
     return True
 
 
-def _options() -> Iterator[list[str]]:
+def _options():
     """Every option with odd values, and misspelt."""
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         for parameter in command.params:
@@ -83,7 +82,7 @@ def _options() -> Iterator[list[str]]:
 
 
 @pytest.fixture(autouse=True)
-def _warm(tmp_path, monkeypatch, capsys) -> None:
+def _warm(tmp_path, monkeypatch, capsys):
     """In an empty folder, with everything imported: what is measured is the answer."""
     monkeypatch.chdir(tmp_path)
     run(["train", "-c", "quickstart", "--dump-config"])

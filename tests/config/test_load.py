@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from seq2seq_attn.config import (
@@ -13,7 +11,7 @@ from seq2seq_attn.config import (
 from seq2seq_attn.errors import UsageError
 
 
-def write(directory: Path, name: str, text: str) -> str:
+def write(directory, name, text):
     path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
@@ -21,16 +19,16 @@ def write(directory: Path, name: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", packaged_config_names())
-def test_packaged_configs_load_and_dump_to_themselves(name: str, tmp_path: Path) -> None:
+def test_packaged_configs_load_and_dump_to_themselves(name, tmp_path):
     config = load_config([name])
     assert load_config([write(tmp_path, "dumped.yaml", dump_config(config))]) == config
 
 
-def test_base_is_the_defaults() -> None:
+def test_base_is_the_defaults():
     assert load_config(["base"]) == load_config() == Config()
 
 
-def test_later_sources_win_and_overrides_win_over_all(tmp_path: Path) -> None:
+def test_later_sources_win_and_overrides_win_over_all(tmp_path):
     one = write(tmp_path, "one.yaml", "seed: 5\ntrain: {max_epochs: 3, batch: {size: 7}}\n")
     two = write(tmp_path, "two.yaml", "train: {batch: {accumulate: 2}}\nseed: 6\n")
     config = load_config([one, two], ["seed=8"])
@@ -38,7 +36,7 @@ def test_later_sources_win_and_overrides_win_over_all(tmp_path: Path) -> None:
     assert (config.train.batch.size, config.train.batch.accumulate) == (7, 2)
 
 
-def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) -> None:
+def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path):
     write(tmp_path, "mine/parent.yaml", "extends: tutorial\nseed: 11\nname: parent\n")
     child = write(tmp_path, "mine/child.yaml", "extends: parent.yaml\nname: child\n")
     config = load_config([child])
@@ -46,7 +44,7 @@ def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) 
     assert config.data.tokenizer.name == "spacy"
 
 
-def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path) -> None:
+def test_options_without_a_name_are_those_of_the_default_variant(tmp_path):
     mine = write(tmp_path, "mine.yaml", "model: {attention: {options: {attention_size: 7}}}\n")
     for name, options in (("additive", {"attention_size": 7}), ("dot", {})):
         overlay = write(tmp_path, f"{name}.yaml", f"model: {{attention: {{name: {name}}}}}\n")
@@ -57,7 +55,7 @@ def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path)
             assert config.model.attention.options == options
 
 
-def test_options_may_be_given_before_the_name_of_their_variant() -> None:
+def test_options_may_be_given_before_the_name_of_their_variant():
     options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):
         attention = load_config(["multi30k"], overrides).model.attention
@@ -66,7 +64,7 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     assert load_config((), former).model.attention.options == {}
 
 
-def test_limiting_one_split_keeps_the_other_limits(tmp_path: Path) -> None:
+def test_limiting_one_split_keeps_the_other_limits(tmp_path):
     file = write(tmp_path, "one.yaml", "extends: base\ndata: {limit: 100}\n")
     for config in (
         load_config([file], ["data.limit.train=5"]),
@@ -76,7 +74,7 @@ def test_limiting_one_split_keeps_the_other_limits(tmp_path: Path) -> None:
     assert load_config([file], ["data.limit.train=5", "data.limit=7"]).data.limit.train == 7
 
 
-def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:
+def test_a_later_file_replaces_test_sets(tmp_path):
     one = write(tmp_path, "one.yaml", "extends: base\nname: one\ndata: {test: {a: x, b: y}}\n")
     two = write(tmp_path, "two.yaml", "data: {test: {c: z}}\n")
     child = write(tmp_path, "child.yaml", "extends: one.yaml\ndata: {test: {c: z}}\n")
@@ -88,8 +86,8 @@ def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:
 
 
 def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     both = ["objective/guided", "objective/coverage"]
     assert load_config(both).train.objectives.keys() == {"guided", "coverage"}
     assert load_config(both, ["train.objectives={}"]).train.objectives == {}
@@ -104,7 +102,7 @@ def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(
     assert load_config(["multi30k"]).model.attention.options != {}
 
 
-def test_overlays_alone_change_the_default_configuration(tmp_path: Path) -> None:
+def test_overlays_alone_change_the_default_configuration(tmp_path):
     alone = ["tokenizer/spacy", "attention/dot"]
     assert load_config(with_default(alone)) == load_config(["multi30k", *alone])
     own = write(tmp_path, "own.yaml", "seed: 11\n")
@@ -119,7 +117,7 @@ def test_overlays_alone_change_the_default_configuration(tmp_path: Path) -> None
     assert with_default([]) == ["multi30k"]
 
 
-def test_overrides_are_yaml_and_may_hold_an_equals_sign() -> None:
+def test_overrides_are_yaml_and_may_hold_an_equals_sign():
     config = load_config(
         (), ["train.optimizer.betas=[0.8, 0.9]", "train.optimizer.clip_norm=null", "data.train=a=b"]
     )
@@ -139,17 +137,17 @@ def test_overrides_are_yaml_and_may_hold_an_equals_sign() -> None:
         ("=3", r"'=3': expected KEY=VALUE"),
     ],
 )
-def test_mistakes_name_the_key_and_the_fix(override: str, message: str) -> None:
+def test_mistakes_name_the_key_and_the_fix(override, message):
     with pytest.raises(UsageError, match=message):
         load_config((), [override])
 
 
-def test_a_key_that_resembles_nothing_has_no_suggestion() -> None:
+def test_a_key_that_resembles_nothing_has_no_suggestion():
     with pytest.raises(UsageError, match=r"'xyzzy'$"):
         config_from_dict({"xyzzy": 1})
 
 
-def test_a_name_says_which_files_were_merged(tmp_path: Path) -> None:
+def test_a_name_says_which_files_were_merged(tmp_path):
     mine = write(tmp_path, "mine.yaml", "seed: 3\n")
     child = write(tmp_path, "child.yaml", "extends: tutorial\n")
     for sources, name in (

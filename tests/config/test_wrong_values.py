@@ -16,7 +16,7 @@ MAX_CPU_S = 10.0
 times as slow."""
 
 
-def refusal(*overrides: str, config_names: tuple[str, ...] = ()) -> str:
+def refusal(*overrides, config_names=()):
     began_at = time.process_time()
     with pytest.raises(UsageError) as caught:
         load_config(config_names, overrides)
@@ -48,11 +48,11 @@ def refusal(*overrides: str, config_names: tuple[str, ...] = ()) -> str:
         ("seed=" + "[" * 5000, "seed='[[["),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_allowed(override: str, message: str) -> None:
+def test_a_wrong_value_is_named_with_what_is_allowed(override, message):
     assert message in refusal(override)
 
 
-def test_only_the_first_of_many_mistakes_are_reported() -> None:
+def test_only_the_first_of_many_mistakes_are_reported():
     text = refusal(
         "seed=a", "model.hidden_size=a", "train.batch.size=a", "search.beam_size=a", "name=[1]"
     )
@@ -60,7 +60,7 @@ def test_only_the_first_of_many_mistakes_are_reported() -> None:
     assert text.endswith("2 more")
 
 
-def test_no_key_takes_a_list_of_lists_or_a_nested_mapping() -> None:
+def test_no_key_takes_a_list_of_lists_or_a_nested_mapping():
     """Except the options of attentions and scorers; those of search methods are checked by the
     method."""
     for key in [key for key in all_keys() if key not in ("name", "model.attention.options")]:
@@ -87,9 +87,7 @@ def test_no_key_takes_a_list_of_lists_or_a_nested_mapping() -> None:
         Config().model_dump(),
     ],
 )
-def test_a_configuration_is_the_same_after_dump_and_load(
-    values: dict[str, object], tmp_path: Path
-) -> None:
+def test_a_configuration_is_the_same_after_dump_and_load(values, tmp_path):
     config = config_from_dict(values)
     path = tmp_path / "dumped.yaml"
     path.write_text(dump_config(config), "utf-8")
@@ -131,21 +129,19 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("? [a, b]\n: 1\n", "not readable YAML"),
     ],
 )
-def test_a_wrong_file_is_one_short_line(
-    text: str | bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_file_is_one_short_line(text, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
     assert message in refusal(config_names=("mine.yaml",))
 
 
-def test_a_file_may_not_extend_itself_by_another_name(tmp_path: Path) -> None:
+def test_a_file_may_not_extend_itself_by_another_name(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text(f"extends: ../{tmp_path.name}/mine.yaml\n", "utf-8")
     assert "extends itself" in refusal(config_names=(str(mine),))
 
 
-def test_plain_values_are_those_of_yaml_1_2(tmp_path: Path) -> None:
+def test_plain_values_are_those_of_yaml_1_2(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
         "\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\nname: 2026-01-01\n",
@@ -169,7 +165,7 @@ def test_plain_values_are_those_of_yaml_1_2(tmp_path: Path) -> None:
     assert "train.max_epochs='1:30'" in refusal("train.max_epochs=1:30")
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     for name in (str(tmp_path / "pipe.yaml"), str(tmp_path / "nowhere.yaml"), "tutoral", "xyzzy"):
         assert name in refusal(config_names=(name,))
@@ -184,5 +180,5 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
         f"search.prefix={'a' * 1_001}",
     ],
 )
-def test_values_that_exhaust_memory_or_time_are_refused(setting: str) -> None:
+def test_values_that_exhaust_memory_or_time_are_refused(setting):
     assert setting.partition("=")[0] in refusal(setting)

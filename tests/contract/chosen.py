@@ -2,17 +2,15 @@
 module."""
 
 import inspect
-from collections.abc import Iterator
-from types import ModuleType
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
-from seq2seq_attn.model.variants import AXES, Axis, ModelAxis, find_contract, packaged_variants
+from seq2seq_attn.model.variants import AXES, Axis, find_contract, packaged_variants
 
-MODULES: list[ModuleType] = []
+MODULES = []
 """those of `--import`"""
 
 
-def variants(axis: Axis | ModelAxis) -> list[str]:
+def variants(axis):
     """Names of variants, as a configuration names them."""
     if not MODULES:
         return packaged_variants(axis)
@@ -25,7 +23,7 @@ def variants(axis: Axis | ModelAxis) -> list[str]:
     ]
 
 
-def _named(module: ModuleType) -> Iterator[tuple[str, type[Any]]]:
+def _named(module):
     """The variant that the module's `build` returns, or else each of its classes."""
     if build := getattr(module, "build", None):
         yield module.__name__, build if inspect.isclass(build) else get_type_hints(build)["return"]

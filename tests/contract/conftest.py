@@ -2,16 +2,15 @@
 in place of the package's."""
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 import torch
 
-from seq2seq_attn.model.variants import Axis, import_variants
+from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.train.loss import OBJECTIVE
 from tests.contract.chosen import MODULES, variants
 
-AXES: tuple[Axis | str, ...] = (
+AXES = (
     "encoder",
     "cell",
     "attention",
@@ -22,7 +21,7 @@ AXES: tuple[Axis | str, ...] = (
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Only an initial conftest may add options: name tests/contract on the command line."""
     parser.addoption("--device", default="cpu", help="device on which the contracts are asked")
     parser.addoption(
@@ -30,13 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     names = config.getoption("--import", [])
     import_variants(names)
     MODULES.extend(sys.modules[name] for name in names if sys.modules[name] not in MODULES)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """With `--import`, tests of anything but its variants are left out."""
     if not MODULES:
         return
@@ -46,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-def _names(item: pytest.Item) -> set[object]:
+def _names(item):
     """The variants that a test is about."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return {
@@ -58,7 +57,7 @@ def _names(item: pytest.Item) -> set[object]:
 
 
 @pytest.fixture(autouse=True)
-def _default_device(request) -> Iterator[None]:
+def _default_device(request):
     """New tensors and modules are made on that device."""
     with torch.device(request.config.getoption("--device", "cpu")):
         yield

@@ -11,6 +11,7 @@ import copy
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
@@ -81,7 +82,7 @@ def test_weights_are_a_distribution_over_real_positions(name, training):
     context, weights, *_ = attend(attention, values, query, mask)
     assert (weights >= 0).all()
     if attention.is_distribution:
-        torch.testing.assert_close(weights.sum(dim=1), torch.ones(BATCH, dtype=weights.dtype))
+        assert_close(weights.sum(dim=1), torch.ones(BATCH, dtype=weights.dtype))
     assert context.shape == (BATCH, attention.context_size)
     if attention.is_positional:
         assert weights.shape == mask.shape
@@ -94,9 +95,9 @@ def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
     for row, length in enumerate(LENGTHS):
         one = slice(row, row + 1)
         alone = attend(attention, values[one, :length], query[one], mask[one, :length])
-        torch.testing.assert_close(together.context_BM[one], alone.context_BM)
+        assert_close(together.context_BM[one], alone.context_BM)
         width = alone.weights_BS.shape[1]
-        torch.testing.assert_close(together.weights_BS[one, :width], alone.weights_BS)
+        assert_close(together.weights_BS[one, :width], alone.weights_BS)
 
 
 def test_reorder_then_step_is_step_then_reorder(name):
@@ -106,7 +107,7 @@ def test_reorder_then_step_is_step_then_reorder(name):
     state = attention.step(query.flip(0), memory, state).state  # not the first step
     expected = select_rows(attention.step(query, memory, state), order)
     moved = attention.step(query[order], select_rows(memory, order), select_rows(state, order))
-    torch.testing.assert_close(tuple(moved), tuple(expected))
+    assert_close(tuple(moved), tuple(expected))
 
 
 def test_gradcheck(name):

@@ -3,6 +3,7 @@ here."""
 
 import pytest
 import torch
+from torch.testing import assert_close
 from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.model.build import initialize
@@ -56,7 +57,7 @@ def test_inputs_of_all_steps_can_be_projected_at_once(name):
     inputs, _ = tensors()
     together = cell.project_inputs(*inputs)
     alone = torch.stack([cell.project_inputs(*step) for step in zip(*inputs, strict=True)])
-    torch.testing.assert_close(together, alone)
+    assert_close(together, alone)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -89,10 +90,10 @@ def test_rows_do_not_see_each_other_and_can_be_reordered(name):
     order = torch.tensor([2, 0, 0])
     states = run(cell, inputs, hidden)
     alone = run(cell, [tensor[:, 1:2] for tensor in inputs], hidden[1:2])
-    torch.testing.assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
+    assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
     projected = cell.project_inputs(*[tensor[2, order] for tensor in inputs])
     moved = cell.step(projected, select_rows(states[1], order))
-    torch.testing.assert_close(tuple(moved), tuple(select_rows(states[2], order)))
+    assert_close(tuple(moved), tuple(select_rows(states[2], order)))
 
 
 def test_gradcheck(name):

@@ -54,6 +54,6 @@ def test_a_packaged_config_builds_a_model(name):
     "name", [n for n in packaged_config_names() if "/" not in n and n != "base"]
 )
 def test_a_packaged_config_says_how_to_run_it(name):
-    header = packaged(f"configs/{name}.yaml").read_text(encoding="utf-8").split("\n\n")[0]
+    header = packaged(f"configs/{name}.yaml").read_text("utf-8").split("\n\n")[0]
     assert header.startswith("#")
     assert "#   seq2seq train" in header or " scripts/lab run " in header

@@ -3,6 +3,7 @@ edit here."""
 
 import pytest
 import torch
+from torch.testing import assert_close
 from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.config import ModelConfig
@@ -65,8 +66,8 @@ def test_a_padded_row_is_the_sentence_alone(name, attention):
         for padded, step in zip(together, alone, strict=True):
             num_positions = len(source) + 1
             weights_S = padded.weights_BS[row]
-            torch.testing.assert_close(padded.features_BF[row], step.features_BF[0])
-            torch.testing.assert_close(weights_S[:num_positions], step.weights_BS[0])
+            assert_close(padded.features_BF[row], step.features_BF[0])
+            assert_close(weights_S[:num_positions], step.weights_BS[0])
             assert not weights_S[num_positions:].any()
 
 
@@ -80,7 +81,7 @@ def test_reorder_then_step_is_step_then_reorder(name, attention):
     moved_memory = select_rows(memory, order)
     moved = model.decoder.step(embedded[2, order], state, moved_memory)
     expected = select_rows(steps[2], order)
-    torch.testing.assert_close(tree_leaves(moved), tree_leaves(expected))
+    assert_close(tree_leaves(moved), tree_leaves(expected))
 
 
 def test_nothing_is_kept_between_steps(name):
@@ -124,7 +125,7 @@ def test_features_have_their_size_and_their_readout(name):
     assert steps[-1].features_BF.shape == (len(SOURCES), model.decoder.feature_size)
     if model.decoder.read_out is not None:
         again = model.decoder.read_out(steps[-1].hidden_BH, steps[-1].context_BM, embedded[-1])
-        torch.testing.assert_close(again, steps[-1].features_BF)
+        assert_close(again, steps[-1].features_BF)
 
 
 def test_states_stay_in_float32_under_autocast(name):

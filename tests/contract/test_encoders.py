@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import initialize
@@ -60,7 +61,7 @@ def test_a_value_per_position_and_a_summary(name, source):
         assert torch.equal(encoded.mask_BS, source.mask_BS)
     else:  # the weight of a position is divided among real tokens
         shares_BP = encoded.spread_BPS.sum(dim=2)
-        torch.testing.assert_close(shares_BP, encoded.mask_BS.to(shares_BP.dtype))
+        assert_close(shares_BP, encoded.mask_BS.to(shares_BP.dtype))
         assert torch.equal((encoded.spread_BPS > 0).any(dim=1), source.mask_BS)
 
 
@@ -86,9 +87,9 @@ def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
     together = encoder(make_source())
     for row, sentence in enumerate(SENTENCES):
         alone = encoder(make_source([sentence]))
-        torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
+        assert_close(together.final_BM[row], alone.final_BM[0])
         values = together.values_BSM[row, : alone.values_BSM.shape[1]]
-        torch.testing.assert_close(values, alone.values_BSM[0])
+        assert_close(values, alone.values_BSM[0])
 
 
 def test_positions_are_told_apart(name):

@@ -26,7 +26,7 @@ def weights(scores, mask):
 
 
 def test_the_examples_keep_the_contract_and_a_variant_that_breaks_a_rule_fails_its_test(tmp_path):
-    (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
+    (tmp_path / "broken.py").write_text(BROKEN, "utf-8")
     modules = dict.fromkeys([*(name.partition(":")[0] for name in NAMES), "broken"])
     named = [word for module in modules for word in ("--import", module)]
     command = [

@@ -3,6 +3,7 @@ real positions out."""
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.model.variants import find_build
 from tests.contract.chosen import variants
@@ -29,7 +30,7 @@ def test_weights_are_a_distribution_over_real_positions(normalizer, scores, mask
     weights = normalizer(scores * scale, mask)
     assert (weights >= 0.0).all()
     assert (weights[~mask] == 0.0).all()
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64))
+    assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), -1e30])
@@ -54,7 +55,7 @@ def test_a_row_does_not_depend_on_its_padding(normalizer, scores, mask):
     together = normalizer(scores, mask)
     for row, length in enumerate((7, 3, 1, 5)):
         alone = normalizer(scores[row : row + 1, :length], mask[row : row + 1, :length])
-        torch.testing.assert_close(together[row, :length], alone[0])
+        assert_close(together[row, :length], alone[0])
 
 
 def test_gradcheck(normalizer, scores, mask):
@@ -67,7 +68,7 @@ def test_half_precision_gives_single_precision(normalizer, scores, mask):
 
 
 def test_a_constant_added_to_all_scores_changes_nothing(normalizer, scores, mask):
-    torch.testing.assert_close(normalizer(scores + 5.0, mask), normalizer(scores, mask))
+    assert_close(normalizer(scores + 5.0, mask), normalizer(scores, mask))
 
 
 def test_a_higher_score_has_no_lower_weight(normalizer, scores, mask):

@@ -1,17 +1,15 @@
 """The contract of training objectives, asked of every file in the folder: a new one is tested with
 no edit here."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import Config, load_config, packaged_config_names
-from seq2seq_attn.data.batch import Batch, collate, rounded_up
+from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.data.batch import collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model, model_without_weights
-from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Memory
 from seq2seq_attn.model.output.base import DecoderOutputs, Output
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
@@ -30,7 +28,7 @@ def name(request):
     return str(request.param)
 
 
-def configured(name: str, base: str, *overrides: str) -> Config:
+def configured(name, base, *overrides):
     """With the objective's overlay if it is the package's."""
     overlay = f"objective/{name}"
     if overlay in packaged_config_names():
@@ -46,7 +44,7 @@ def objective(name):
     return built
 
 
-def make_batch(rows: Sequence[int] = range(4)) -> Batch:
+def make_batch(rows=range(4)):
     links = [np.array(LINKS[row], dtype=np.int32).reshape(-1, 2) for row in rows]
     batch = collate([SOURCES[row] for row in rows], [TARGETS[row] for row in rows], rows, links)
     return batch.to(torch.get_default_device())
@@ -55,19 +53,17 @@ def make_batch(rows: Sequence[int] = range(4)) -> Batch:
 class PredictsWeights(Output):
     """Its predictions are the attention weights; the target tokens have these log-probabilities."""
 
-    def __init__(self, log_probs_N: torch.Tensor) -> None:
+    def __init__(self, log_probs_N):
         super().__init__(NUM_IDS)
         self.log_probs_N = log_probs_N
 
-    def log_probs(self, step: StepOutput, memory: Memory) -> torch.Tensor:
+    def log_probs(self, step, memory):
         return step.weights_BS.clamp_min(1e-30).log()
 
-    def target_log_probs(self, outputs: DecoderOutputs) -> torch.Tensor:
+    def target_log_probs(self, outputs):
         return self.log_probs_N
 
-    def score(
-        self, step: StepOutput, memory: Memory, targets_N: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def score(self, step, memory, targets_N):
         raise NotImplementedError
 
 

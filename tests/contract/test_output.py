@@ -8,6 +8,7 @@ import copy
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate
@@ -102,7 +103,7 @@ def test_probabilities_are_a_distribution(name):
     model, batch, outputs = make_case(name)
     sums_N = all_log_probs(model.output, outputs).exp().sum(dim=1)
     expected_N = torch.ones(batch.tgt_out_BT.numel(), dtype=torch.float64)
-    torch.testing.assert_close(sums_N, expected_N)
+    assert_close(sums_N, expected_N)
 
 
 def test_source_positions_follow_the_vocabulary_where_they_can_be_copied(name):
@@ -120,13 +121,13 @@ def test_the_loss_is_that_of_the_probabilities(name):
     assert torch.equal(targets == PAD, ~real(batch))
     assert int((targets == EOS).sum()) == len(TARGET)
     wanted = all_log_probs(output, outputs).gather(1, targets.unsqueeze(1)).squeeze(1)[real(batch)]
-    torch.testing.assert_close(output.target_log_probs(outputs)[real(batch)], wanted)
+    assert_close(output.target_log_probs(outputs)[real(batch)], wanted)
     loss = output.loss(outputs, label_smoothing=0.0)
-    torch.testing.assert_close(loss.loss_sum, -wanted.sum())
-    torch.testing.assert_close(loss.nll_sum, -wanted.sum().detach())
+    assert_close(loss.loss_sum, -wanted.sum())
+    assert_close(loss.nll_sum, -wanted.sum().detach())
     assert not output.target_log_probs(outputs).requires_grad
     smoothed = output.loss(outputs, label_smoothing=0.1)
-    torch.testing.assert_close(smoothed.nll_sum, loss.nll_sum)
+    assert_close(smoothed.nll_sum, loss.nll_sum)
     assert smoothed.loss_sum != loss.loss_sum
 
 
@@ -155,7 +156,7 @@ def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
             select_rows(step._replace(state=None), rows_N), select_rows(memory, rows_N)
         )
         found = all_log_probs(model.output, model(alone))[: alone.num_tokens]
-        torch.testing.assert_close(found, together[:, : found.shape[1]])
+        assert_close(found, together[:, : found.shape[1]])
         assert (together[:, found.shape[1] :] == -torch.inf).all()
 
 
@@ -204,8 +205,8 @@ def test_chunks_change_nothing(name, monkeypatch):
     log_probs = model.output.target_log_probs(outputs)
     monkeypatch.setattr(base, "CHUNK_CELLS", 3 * NUM_IDS)
     with speed.plain():
-        torch.testing.assert_close(model.output.loss(outputs, label_smoothing=0.1).loss_sum, wanted)
-    torch.testing.assert_close(model.output.target_log_probs(outputs), log_probs)
+        assert_close(model.output.loss(outputs, label_smoothing=0.1).loss_sum, wanted)
+    assert_close(model.output.target_log_probs(outputs), log_probs)
 
 
 def test_nothing_is_kept_between_calls(name):

@@ -1,14 +1,10 @@
 """Corpora of a few pairs in files."""
 
-from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
 
-from seq2seq_attn.config import Config, config_from_dict
-
-PairWriter = Callable[[str, Sequence[tuple[str, str]]], str]
-ConfigMaker = Callable[..., Config]
+from seq2seq_attn.config import config_from_dict
 
 
 @pytest.fixture

@@ -90,5 +90,5 @@ def test_a_text_of_which_most_tokens_are_unknown_is_refused():
 def count(folder, sources, targets):
     paths = [folder / "source", folder / "target"]
     for path, lines in zip(paths, [sources, targets], strict=True):
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return count_words(paths, ("de", "en"))

@@ -10,7 +10,7 @@ PAIRS = [(f"sentence {i}", f"Satz {i}") for i in range(40)]
 
 
 def split(pairs):
-    splits: dict[str | None, list[tuple[str, str]]] = {"train": [], "valid": [], None: []}
+    splits = {"train": [], "valid": [], None: []}
     for pair, name in assign(pairs, choose_sources(pairs)):
         splits[name].append(pair)
     return splits

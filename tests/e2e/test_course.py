@@ -24,21 +24,21 @@ MAX_CPU_S = 2 * 3 * 60
 
 def cells(path):
     """The header and the text of each cell."""
-    _, *parts = CELL.split(path.read_text(encoding="utf-8"))
+    _, *parts = CELL.split(path.read_text("utf-8"))
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def test_there_are_four_chapters_in_order():
     assert [path.name[0] for path in CHAPTERS] == ["1", "2", "3", "4"]
     for path, next_path in itertools.pairwise(CHAPTERS):
-        links = re.findall(r"\]\((\d\S+\.py)\)", path.read_text(encoding="utf-8"))
+        links = re.findall(r"\]\((\d\S+\.py)\)", path.read_text("utf-8"))
         assert links[-1] == next_path.name
 
 
 @pytest.mark.parametrize("path", [*CHAPTERS, LEARN / "course.py"], ids=lambda path: path.stem)
 def test_a_chapter_uses_the_public_api_alone(path):
     libraries = {*sys.stdlib_module_names, *LIBRARIES, "course"}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         match node:
             case ast.Import(names=[alias]) if alias.name != "seq2seq_attn":
                 assert alias.name.partition(".")[0] in libraries

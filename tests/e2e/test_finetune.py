@@ -47,7 +47,7 @@ def finished(tmp_path_factory):
         ]
         train(load_config(["base"], settings), run_dir=Path("old"))
     rows = ["de\ten", *(f"{source}\t{target}" for source, target in NEW)]
-    (folder / "new.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "new.tsv").write_text("\n".join(rows) + "\n", "utf-8")
     return folder
 
 
@@ -75,7 +75,7 @@ def test_a_run_is_tuned_with_its_vocabulary(capsys):
     assert config.train.max_updates is None
     assert config.data.limit.train is None
     assert config.train.schedule.name == "cosine"
-    assert "training starts from its weights" in new.log_path.read_text(encoding="utf-8")
+    assert "training starts from its weights" in new.log_path.read_text("utf-8")
     assert len(outputs(capsys, "translate", "--run=new", "Hund Katze", "Vogel")) == 2
     shutil.rmtree("old")
     shutil.rmtree("data")  # its corpus is prepared again, from the tokenizers in the run
@@ -100,7 +100,7 @@ def test_mixing_adds_pairs_of_the_old_text(mix):
 @pytest.mark.parametrize("name", ["finetune", "language-model"])
 def test_text_that_a_run_mixed_in_is_not_inherited(name, tmp_path):
     tuned = tmp_path / "tuned.yaml"
-    tuned.write_text("data: {mix: 1, vocab_from: old}\n", encoding="utf-8")
+    tuned.write_text("data: {mix: 1, vocab_from: old}\n", "utf-8")
     assert load_config([str(tuned), name]).data.mix == 0
 
 
@@ -137,8 +137,8 @@ def test_a_run_whose_text_is_mixed_in_is_not_overwritten(capsys):
 
 def test_a_changed_old_text_is_not_mixed(capsys):
     write_toy_corpus(Path("corpus"))
-    lines = Path("corpus/train.de").read_text(encoding="utf-8").replace("Hund", "Katze")
-    Path("corpus/train.de").write_text(lines, encoding="utf-8")
+    lines = Path("corpus/train.de").read_text("utf-8").replace("Hund", "Katze")
+    Path("corpus/train.de").write_text(lines, "utf-8")
     assert_fails(capsys, *TUNE, "--set=data.mix=1", code=1, message="data.mix")
 
 

@@ -7,7 +7,6 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
@@ -158,7 +157,7 @@ def reuse(folder, path):
     translate_set(folder.system, EvaluationSet("test", [], []), reuse_hypotheses=True)
 
 
-READERS: dict[str, Callable[[Folder, Path], object]] = {
+READERS = {
     "own.yaml": lambda folder, path: load_config([str(path)]),
     "run/config.yaml": lambda folder, path: Run(folder.run.path).config,
     "run/source.vocab": lambda folder, path: Vocab.load(path),

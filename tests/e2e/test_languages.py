@@ -3,7 +3,6 @@
 import json
 import logging
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,9 +15,7 @@ from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.normalize import normalize
 
-LANGUAGES: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("languages.yaml").read_text(encoding="utf-8")
-)
+LANGUAGES = yaml.safe_load(Path(__file__).with_name("languages.yaml").read_text("utf-8"))
 ENGLISH = LANGUAGES.pop("en")["lines"]
 IN_DEFAULT_TIER = ("yor", "ar", "zh")
 WITHOUT_SPACES = frozenset("zh zho_Hant yue ja th lo my km bo".split())
@@ -60,25 +57,25 @@ def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypa
     source, target = ("en", code) if is_target else (code, "en")
     lines = LANGUAGES[code]["lines"]
     for language, text in ((code, lines), ("en", ENGLISH)):
-        Path(f"text.{language}").write_text("\n".join(text) + "\n", encoding="utf-8")
+        Path(f"text.{language}").write_text("\n".join(text) + "\n", "utf-8")
     splits = [f"--{split}=text" for split in ("train", "valid", "test")]
     caplog.set_level(logging.WARNING)
     assert run(["train", *splits, f"--source-language={source}", *TINY]) == 0
     assert run(["translate", "-i", f"text.{source}", "-o", "out"]) == 0
-    Path("one").write_text(min(lines if source == code else ENGLISH, key=len), encoding="utf-8")
-    assert run(["translate", "-i", "one", "-o", "out-one", "--attention=map.png"]) == 0
+    Path("one").write_text(min(lines if source == code else ENGLISH, key=len), "utf-8")
+    assert run("translate -i one -o out-one --attention=map.png".split()) == 0
     side = "reference" if is_target else "source"
     files = ["--report=report.html", "--json=scores.json"]
     assert run(["evaluate", *files, f"--length-of={side}"]) == 0
 
     for record in caplog.records:
         assert any(expected in record.getMessage() for expected in EXPECTED), record
-    assert len(Path("out").read_text(encoding="utf-8").split("\n")) == len(lines) + 1
+    assert len(Path("out").read_text("utf-8").split("\n")) == len(lines) + 1
     assert Path("map.png").exists() != (IS_EMPTY in caplog.text)
-    scores = json.loads(Path("scores.json").read_text(encoding="utf-8"))
+    scores = json.loads(Path("scores.json").read_text("utf-8"))
     unit = "characters" if code in WITHOUT_SPACES else "tokens"
     assert scores["length"]["in"] == unit
-    assert f"{side} {unit}" in Path("report.html").read_text(encoding="utf-8")
+    assert f"{side} {unit}" in Path("report.html").read_text("utf-8")
     signatures = {
         measure["name"]: measure["signature"] for measure in scores["sets"][0]["measures"]
     }

@@ -38,7 +38,7 @@ NAMES = [
     "docs/api.md",
     "docs/architecture.md",
 ]
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+PAGES = {name: (ROOT / name).read_text("utf-8") for name in NAMES}
 TEXT = "\n".join(PAGES.values())
 ELSEWHERE = {
     # These need a download.
@@ -94,7 +94,7 @@ def folder(tmp_path, monkeypatch):
         make_toy_run(tmp_path / name, config, seed=seed)
     for name in EXAMPLES:
         shutil.copy(ROOT / "examples" / f"{name}.py", tmp_path)
-    (tmp_path / "my.yaml").write_text("extends: quickstart\n", encoding="utf-8")
+    (tmp_path / "my.yaml").write_text("extends: quickstart\n", "utf-8")
     yield tmp_path
     for name in EXAMPLES:
         sys.modules.pop(name, None)
@@ -128,7 +128,7 @@ def write_text_files(folder):
     files["memory.tmx"] = ["<tmx><body>", *units, "</body></tmx>"]
     (folder / "corpus").mkdir()
     for name, lines in files.items():
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / name).write_text("\n".join(lines) + "\n", "utf-8")
     np.save(folder / "picture.npy", np.zeros((3, 4), dtype=np.float32))
 
 
@@ -165,19 +165,19 @@ def anchors(text):
     "path", [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], ids=lambda path: path.stem
 )
 def test_links_and_pictures_lead_to_a_file_and_a_heading(path):
-    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text("utf-8")):
         name, _, anchor = target.partition("#")
         other = path.parent / name if name else path
         assert other.exists(), target
-        assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
+        assert not anchor or anchor in anchors(other.read_text("utf-8")), target
 
 
 def test_each_promise_of_security_names_tests_that_exist():
-    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    text = (ROOT / "SECURITY.md").read_text("utf-8")
     promises = re.findall(r"`(tests/\S+\.py)`: ((?:`test_\w+`(?:, )?)+)", text)
     assert len(promises) >= 15
     for file, names in promises:
-        tests = (ROOT / file).read_text(encoding="utf-8")
+        tests = (ROOT / file).read_text("utf-8")
         for name in re.findall(r"`(\w+)`", names):
             assert f"def {name}(" in tests, file
 
@@ -185,7 +185,7 @@ def test_each_promise_of_security_names_tests_that_exist():
 def test_commands_of_the_server_and_the_hub_take_their_options():
     text = ""
     for name in ("docs/serve.md", "examples/seq2seq.service", "examples/Dockerfile"):
-        text += (ROOT / name).read_text(encoding="utf-8").replace('", "', " ")
+        text += (ROOT / name).read_text("utf-8").replace('", "', " ")
     shown = re.findall(r"seq2seq (serve|push|translate|evaluate) (.*)", text)
     assert {name for name, _ in shown} == {"serve", "push", "translate", "evaluate"}
     for name, arguments in shown:
@@ -211,9 +211,7 @@ def test_the_architecture_names_what_exists():
         assert any(any(ROOT.glob(f"{folder}/**/{path}")) for folder in FOLDERS) or (
             (ROOT / path).exists()
         ), path
-    code = "\n".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "seq2seq_attn").rglob("*.py")
-    )
+    code = "\n".join(path.read_text("utf-8") for path in (ROOT / "seq2seq_attn").rglob("*.py"))
     assert identifiers <= set(re.findall(r"\w+", code))
 
 
@@ -273,7 +271,7 @@ def test_translating_commands_run(folder, capsys):
     assert len(more) >= 8
     run_all(commands_named("translate"), capsys)
     run_all([["translate", "Ein Hund.", *shlex.split(options)] for options in more], capsys)
-    assert (folder / "out.en").read_text(encoding="utf-8").count("\n") == 3
+    assert (folder / "out.en").read_text("utf-8").count("\n") == 3
     assert (folder / "map.png").is_file()
 
 
@@ -303,7 +301,7 @@ def test_the_coprocess_answers(folder):
     [script] = [block for block in blocks("bash") if block.startswith("coproc")]
     binary = folder / "bin" / "seq2seq"
     binary.parent.mkdir()
-    binary.write_text(f'#!/bin/sh\nexec {sys.executable} -m seq2seq_attn "$@"\n', encoding="utf-8")
+    binary.write_text(f'#!/bin/sh\nexec {sys.executable} -m seq2seq_attn "$@"\n', "utf-8")
     binary.chmod(0o755)
     path = f"{binary.parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}

@@ -24,7 +24,7 @@ SUGGESTED = {
 }
 EXPLAINED = re.findall(
     r"^\.\. auto(?:function|method):: (\S+)$",
-    (ROOT / "docs" / "api.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "api.md").read_text("utf-8"),
     re.MULTILINE,
 )
 """the functions and methods that docs/api.md explains"""
@@ -38,7 +38,7 @@ PAGES = [
 
 
 def read(page):
-    return (ROOT / page).read_text(encoding="utf-8")
+    return (ROOT / page).read_text("utf-8")
 
 
 def test_pages_docstrings_the_demo_and_help_suggest_the_sentence(capsys):

@@ -19,7 +19,7 @@ from tests.toy_run import make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "trouble.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "trouble.md").read_text("utf-8")
 QUOTED = re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
 SETTINGS = [*toy_settings(Path("toy")), "train.max_updates=2", "train.max_bad_updates=2"]
 TOY = shlex.join(["train", "-c", "base", *set_options(SETTINGS)])

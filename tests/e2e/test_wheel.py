@@ -20,15 +20,7 @@ def installed(tmp_path_factory):
     a .pth file."""
     folder = tmp_path_factory.mktemp("wheel")
     checkout = folder / "checkout"
-    for name in (
-        "seq2seq_attn",
-        "configs",
-        "data",
-        "tests",
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-    ):
+    for name in "seq2seq_attn configs data tests pyproject.toml README.md LICENSE".split():
         source = ROOT / name
         if source.is_dir():
             ignore = shutil.ignore_patterns("__pycache__", "multi30k", "prepared", "captions-*")
@@ -66,7 +58,7 @@ def test_the_package_is_typed_and_described(installed):
     site = next((installed.parents[1] / "lib").glob("python*/site-packages"))
     assert (site / "seq2seq_attn" / "py.typed").is_file()
     [metadata] = site.glob("seq2seq_attn-*.dist-info/METADATA")
-    fields = metadata.read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    fields = metadata.read_text("utf-8").split("\n\n")[0].splitlines()
     assert "Classifier: Typing :: Typed" in fields
     assert "License-Expression: MIT" in fields
     assert any(field.startswith("Keywords: ") for field in fields)

@@ -18,7 +18,7 @@ def copy(tmp_path_factory):
     """The checkout without the folder and its own tests."""
     to = tmp_path_factory.mktemp("plain")
     ignore = shutil.ignore_patterns("__pycache__", "prepared", "multi30k")
-    for name in ("seq2seq_attn", "tests", "scripts", "configs", "data", "examples"):
+    for name in "seq2seq_attn tests scripts configs data examples".split():
         shutil.copytree(ROOT / name, to / name, ignore=ignore)
     shutil.copy(ROOT / "pyproject.toml", to)
     shutil.rmtree(to / "seq2seq_attn" / "model" / "fast")

@@ -22,7 +22,7 @@ def run(tmp_path):
     text = tmp_path / "text"
     text.mkdir()
     for language, lines in (("de", SOURCE), ("en", TARGET)):
-        (text / f"all.{language}").write_text("\n".join(lines), encoding="utf-8")
+        (text / f"all.{language}").write_text("\n".join(lines), "utf-8")
     splits = {"train": f"{text}/all", "valid": f"{text}/all", "test": {"test": f"{text}/all"}}
     config = toy_config(corpus="files", data_dir=str(tmp_path / "data"), **splits)
     return make_toy_run(tmp_path / "here/run", config)

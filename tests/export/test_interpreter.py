@@ -14,6 +14,7 @@ import wasmtime
 from onnxruntime import InferenceSession
 from torch import nn
 from torch.nn import functional as F
+from torch.testing import assert_close
 
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import SourceBatch
@@ -183,11 +184,11 @@ def test_exported_graphs_make_the_steps_of_the_model(interpreter, axis, name, tm
             graph_steps(graphs, rows_BS, previous_TB),
             onnx_steps(tmp_path, rows_BS, previous_TB),
         ):
-            torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
+            assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
         for weight_format, tolerance in TOLERANCES.items():
             steps = interpreter.steps(write_program(graphs, weight_format), rows_BS, previous_TB)
             assert not isinstance(steps, str), steps
-            torch.testing.assert_close(steps, expected, rtol=0, atol=tolerance)
+            assert_close(steps, expected, rtol=0, atol=tolerance)
 
 
 class Renamed(NamedTuple):
@@ -213,14 +214,11 @@ def test_one_name_of_a_state_may_begin_another():
     model, ids_BS = build("decoder", "luong"), sources()
     model.decoder.__class__ = RenamedLuong
     previous_TB, *expected = expected_steps(model, ids_BS)
-    torch.testing.assert_close(graph_steps(export_graphs(model), ids_BS, previous_TB), expected)
+    assert_close(graph_steps(export_graphs(model), ids_BS, previous_TB), expected)
 
 
 def test_the_kernel_is_what_its_text_compiles_to():
-    assert (
-        wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8"))
-        == KERNEL.read_bytes()
-    )
+    assert wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text("utf-8")) == KERNEL.read_bytes()
 
 
 def test_a_step_for_one_number_of_positions_is_refused():
@@ -239,7 +237,7 @@ def test_attention_can_be_forced(interpreter):
     model.decoder.attention.normalizer = lambda scores_BS, mask_BS: forced_BS
     previous_TB, *expected = expected_steps(model, ids_BS)
     steps = interpreter.steps(program, ids_BS, previous_TB, force=forced_BS.flatten().tolist())
-    torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
+    assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
     assert (interpreter.steps(program, ids_BS, previous_TB)[0] - expected[0]).abs().max() > 1e-3
 
 
@@ -248,7 +246,7 @@ def test_many_long_sentences_find_room(interpreter):
     model, ids_BS = build("attention", "additive"), torch.randint(4, NUM_IDS, (60, 1000))
     previous_TB, *expected = expected_steps(model, ids_BS)
     steps = interpreter.steps(write_program(export_graphs(model), "fp32"), ids_BS, previous_TB)
-    torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
+    assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
 
 
 @torch.no_grad()
@@ -316,11 +314,11 @@ def test_common_operations_give_the_results_of_pytorch(interpreter, name):
     assert len(made) == len(expected)
     for tensor, wanted in zip(made, expected, strict=True):
         assert tensor.shape == wanted.shape
-        torch.testing.assert_close(tensor, wanted.float(), rtol=1e-4, atol=1e-5, equal_nan=True)
+        assert_close(tensor, wanted.float(), rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
 def test_the_list_of_operations_is_that_of_the_interpreter(interpreter):
-    listed = json.loads(SCRIPT.with_name("operations.json").read_text(encoding="utf-8"))
+    listed = json.loads(SCRIPT.with_name("operations.json").read_text("utf-8"))
     assert interpreter.ask({"lists": True}) == listed, f"run: node {DRIVER} {SCRIPT} --list"
 
 
@@ -364,7 +362,7 @@ def test_an_encoder_that_reads_lengths_is_exported(interpreter):
     model.encoder = Last(model.encoder.embedding)
     previous_TB, *expected = expected_steps(model, ids_BS)
     steps = interpreter.steps(write_program(export_graphs(model), "fp32"), ids_BS, previous_TB)
-    torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
+    assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
 
 
 @torch.no_grad()

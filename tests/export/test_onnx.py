@@ -45,7 +45,7 @@ def test_the_example_translates_as_the_package_does(tmp_path, tokenizer):
         "prepare.onnx",
         "step.onnx",
     ]
-    about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    about = json.loads((folder / "model.json").read_text("utf-8"))
     assert about["source"]["tokens"] == run.source_vocab.tokens
     expected = [
         translation.text for translation in load(run.path, "cpu").translate(LINES, beam_size=1)

@@ -503,7 +503,7 @@ def test_hypotheses_that_the_beam_left_are_called_dropped(browser, address):
 
 
 STAND_INS = {
-    "known": ["Ein", "Hund", "rennt", "Zwei", "Frau", "Buch", "Bank"],
+    "known": "Ein Hund rennt Zwei Frau Buch Bank".split(),
     "numbers": [["Drei", "Three"]],
     "others": [["Hund", "dog"], ["Frau", "woman"], ["Buch", "book"]],
     "copied": ["number", "code", "name"],

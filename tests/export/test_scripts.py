@@ -13,7 +13,7 @@ from tests.report.test_web import lint, node
 SENTENCES = Path(__file__).parents[1] / "text" / "sentences.tsv"
 
 
-def call(expression: str) -> object:
+def call(expression):
     """The value of an expression in the scope of the scripts that need no page."""
     names = (
         "tokens.js",

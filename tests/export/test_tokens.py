@@ -99,7 +99,7 @@ def test_lines_are_split_and_joined_as_the_package_does(name, count, tmp_path):
 @pytest.mark.slow
 def test_every_language_with_rules(tmp_path):
     """The lines of all languages, so that every rule meets every script."""
-    sentences = yaml.safe_load(LANGUAGES.read_text(encoding="utf-8"))
+    sentences = yaml.safe_load(LANGUAGES.read_text("utf-8"))
     text = [
         *HARD,
         *(line for language in sentences.values() for line in language["lines"]),

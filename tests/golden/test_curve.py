@@ -9,7 +9,7 @@ import torch
 from scripts.laboratory.golden import loss_curve, repeatable_attentions
 from seq2seq_attn.model.variants import packaged_variants
 
-STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))
+STORED = json.loads((Path(__file__).parent / "curves.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("variant", packaged_variants("attention"))

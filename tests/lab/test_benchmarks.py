@@ -34,7 +34,7 @@ UNUSED = set(
 """keys of records that are optional, or that no page shows"""
 
 
-def numbers(value: object) -> list[float]:
+def numbers(value):
     """All numbers of a record."""
     if isinstance(value, dict):
         value = list(value.values())

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 
 from scripts.laboratory.benchmarks.gpu import __main__ as command
@@ -10,7 +9,7 @@ from scripts.laboratory.benchmarks.gpu.__main__ import BLOCKS
 from scripts.laboratory.harness.records import ROOT
 
 
-def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path) -> None:
+def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path):
     before = sorted((ROOT / "docs" / "speed").iterdir())
     arguments = ["--rehearse", "--records", str(tmp_path)]
     done = subprocess.run([ROOT / "scripts" / "gpu", *arguments], capture_output=True, text=True)
@@ -31,10 +30,10 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path) -> None:
     assert records["bleu"]["seconds"].keys() == {"prepare", "train", "translate"}
 
 
-def test_a_difference_to_the_cpu_stops_all_blocks(tmp_path: Path, monkeypatch) -> None:
+def test_a_difference_to_the_cpu_stops_all_blocks(tmp_path, monkeypatch):
     started = []
 
-    def fail(arguments: list[str], **_: object) -> SimpleNamespace:
+    def fail(arguments, **_):
         started.append(arguments[-4])
         return SimpleNamespace(returncode=1)
 

@@ -1,7 +1,6 @@
 """The notebooks of the course, with and without answers."""
 
 import re
-from pathlib import Path
 
 import jupytext
 import pytest
@@ -13,14 +12,14 @@ NAMES = [f"{chapter.stem}.ipynb" for chapter in chapters()]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebooks")
     assert notebooks.write(folder) == 0
     return folder
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_one_of_the_notebooks_has_the_answers(folder: Path, name: str) -> None:
+def test_only_one_of_the_notebooks_has_the_answers(folder, name):
     answered = jupytext.read(folder / notebooks.WITH / name)
     asked = jupytext.read(folder / notebooks.WITHOUT / name)
     assert len(answered.cells) == len(asked.cells)
@@ -31,7 +30,7 @@ def test_only_one_of_the_notebooks_has_the_answers(folder: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_link_leads_to_a_notebook_or_to_the_web(folder: Path, name: str) -> None:
-    text = (folder / notebooks.WITHOUT / name).read_text(encoding="utf-8")
+def test_a_link_leads_to_a_notebook_or_to_the_web(folder, name):
+    text = (folder / notebooks.WITHOUT / name).read_text("utf-8")
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         assert link.startswith("https://") or (folder / notebooks.WITHOUT / link).exists(), link

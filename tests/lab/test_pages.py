@@ -1,9 +1,6 @@
 """Pages and pictures: what they show is what the records say."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 
@@ -15,17 +12,17 @@ from seq2seq_attn.files import read_json
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[Path, str]:
+def pages():
     """The documents of docs/."""
-    return {path: path.read_text(encoding="utf-8") for path in render.DOCS.rglob("*.md")}
+    return {path: path.read_text("utf-8") for path in render.DOCS.rglob("*.md")}
 
 
 @pytest.fixture
-def change_record(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def change_record(monkeypatch):
     """Replaces a value in a record, as it is read."""
 
-    def change(name: str, *keys: Any, value: Any) -> None:
-        def read(path: Path) -> Any:
+    def change(name, *keys, value):
+        def read(path):
             record = inner = read_json(path)
             if path.name == name:
                 for key in keys[:-1]:
@@ -62,7 +59,7 @@ def test_a_recipe_that_is_no_longer_the_measured_one_is_noticed(monkeypatch):
     ]
 
 
-def traces(record: dict[str, Any]) -> Iterator[str]:
+def traces(record):
     """Texts by which a page shows a record: its date or that of a run, its row, or its scores."""
     runs = record.get("runs", [])
     yield from (value for value in [record.get("environment", {}).get("written_at")] if value)
@@ -74,7 +71,7 @@ def traces(record: dict[str, Any]) -> Iterator[str]:
         yield f"| {by_seed} | {fmean(scores):.2f} |"
 
 
-def is_shown(record: dict[str, Any], text: str) -> bool:
+def is_shown(record, text):
     """Whether a text has a trace of the record, or all its rows where these have names."""
     rows = [f"| {name} |" for name in record.get("rows", ()) if isinstance(name, str)]
     return any(trace in text for trace in traces(record)) or (

@@ -4,7 +4,6 @@ its record."""
 import pytest
 
 from scripts.laboratory.benchmarks import peers, race, race_clock
-from scripts.laboratory.harness.records import Record
 from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import race as page
 from scripts.laboratory.pages.pictures import Picture, plot_race, race_curves
@@ -13,10 +12,10 @@ from seq2seq_attn.files import read_json
 
 
 @pytest.fixture
-def record() -> Record:
+def record():
     """Two systems that were scored, one that failed, and the missing others."""
 
-    def scored(name: str, *bleu: float) -> Record:
+    def scored(name, *bleu):
         points = [
             {"updates": updates, "minutes": minutes, "bleu": score, "bleu_lower_case": score}
             for updates, minutes, score in zip((1_200, 2_400), (2.0, 4.0), bleu, strict=False)

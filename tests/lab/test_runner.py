@@ -103,7 +103,7 @@ def test_an_interrupted_run_is_continued_and_others_are_kept(folder):
     before = runs(folder)
     run = folder / "runs/lab/tiny/uniform-s1"
     (run / "finished.json").unlink()
-    main(["run", "tiny", "--only", "uniform", "--jobs", "1"])
+    main("run tiny --only uniform --jobs 1".split())
     after = runs(folder)
     assert {name for name in after if after[name] != before[name]} == {run.name}
     assert "finished" in (run.with_name(f"{run.name}.log")).read_text()

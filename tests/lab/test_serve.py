@@ -1,14 +1,13 @@
 """The measurement of the server, at a tiny size: nothing lost, nothing wrong."""
 
 import json
-from pathlib import Path
 
 from scripts.laboratory.harness.records import RECORDS
 from scripts.laboratory.serve import QUICK, measure
 from tests.toy_run import make_toy_run
 
 
-def test_a_server_under_load(tmp_path: Path) -> None:
+def test_a_server_under_load(tmp_path):
     figures = measure(make_toy_run(tmp_path / "run").path, QUICK)
     assert figures["clients"]["failed"] == 0
     assert figures["clients"]["wrong"] == 0

@@ -4,7 +4,6 @@ elsewhere."""
 import re
 import resource
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -26,14 +25,14 @@ LOADING = {
 class Page(HTMLParser):
     """The links, the loaded addresses and the anchors of a page."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
-        self.links: set[str] = set()
-        self.loaded: set[str] = set()
-        self.anchors: set[str] = {""}
-        self.feed(path.read_text(encoding="utf-8"))
+        self.links = set()
+        self.loaded = set()
+        self.anchors = {""}
+        self.feed(path.read_text("utf-8"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         if tag in LOADING and LOADING[tag] in values:
@@ -43,7 +42,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs") / "site"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     assert pages.build(folder) == 0
@@ -52,11 +51,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def html(folder: Path) -> dict[Path, Page]:
+def html(folder):
     return {path: Page(path) for path in folder.rglob("*.html") if path.name != "demo.html"}
 
 
-def test_every_link_leads_to_a_page_and_an_anchor(html: dict[Path, Page], folder: Path) -> None:
+def test_every_link_leads_to_a_page_and_an_anchor(html, folder):
     assert len(html) > 25
     broken = []
     for path, page in html.items():
@@ -72,23 +71,21 @@ def test_every_link_leads_to_a_page_and_an_anchor(html: dict[Path, Page], folder
     assert broken == []
 
 
-def test_nothing_is_loaded_from_elsewhere(html: dict[Path, Page], folder: Path) -> None:
+def test_nothing_is_loaded_from_elsewhere(html, folder):
     for path, page in html.items():
         assert [url for url in page.loaded if urlsplit(url).netloc] == [], path
     for path in folder.rglob("*.css"):
         assert (
-            re.findall(
-                r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)]*", path.read_text(encoding="utf-8")
-            )
+            re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)]*", path.read_text("utf-8"))
             == []
         ), path
 
 
-def test_the_site_has_course_reference_and_search(html: dict[Path, Page], folder: Path) -> None:
+def test_the_site_has_course_reference_and_search(html, folder):
     for chapter in pages.chapters():
         assert folder / "docs" / "learn" / f"{chapter.stem}.html" in html
     names = [name for name in seq2seq_attn.__all__ if not name.startswith("_")]
     public = {f"seq2seq_attn.{name}" for name in names}
     assert public - html[folder / "docs" / "api.html"].anchors == set()
     assert {*COMMANDS} <= html[folder / "docs" / "commands.html"].anchors
-    assert "attention" in (folder / "searchindex.js").read_text(encoding="utf-8")
+    assert "attention" in (folder / "searchindex.js").read_text("utf-8")

@@ -8,12 +8,12 @@ _WORDS = (
 ).split()
 
 
-def make_references(num_pairs: int, seed: int = 0, max_length: int = 25) -> list[str]:
+def make_references(num_pairs, seed=0, max_length=25):
     rng = random.Random(seed)
     return [" ".join(rng.choices(_WORDS, k=rng.randint(1, max_length))) for _ in range(num_pairs)]
 
 
-def make_hypotheses(references: list[str], seed: int, noise: float) -> list[str]:
+def make_hypotheses(references, seed, noise):
     """References with words dropped, swapped and replaced, each with a probability that grows with
     `noise`."""
     rng = random.Random(seed)

@@ -3,6 +3,7 @@ more."""
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.cell.base import Stack
@@ -40,12 +41,12 @@ def test_bahdanau_asks_with_the_previous_state(make_model, embedded, steps, num_
     decoder = model.decoder
     memory, first, second = steps(model)
     asked = decoder.attention.step(first.hidden_BH, memory.attention, first.state.attention)
-    torch.testing.assert_close(second.context_BM, asked.context_BM)
+    assert_close(second.context_BM, asked.context_BM)
     state = advance(decoder.cell, first.state.cell, embedded[1], asked.context_BM)
     hidden_BH = decoder.cell.hidden(state)
-    torch.testing.assert_close(second.hidden_BH, hidden_BH)
+    assert_close(second.hidden_BH, hidden_BH)
     joined = torch.cat([hidden_BH, asked.context_BM, embedded[1]], dim=1)
-    torch.testing.assert_close(second.features_BF, torch.tanh(decoder.readout.projection(joined)))
+    assert_close(second.features_BF, torch.tanh(decoder.readout.projection(joined)))
 
 
 @pytest.mark.parametrize("num_layers", [1, 3])
@@ -64,10 +65,10 @@ def test_luong_asks_with_the_current_state(make_model, embedded, steps, feeds, n
     state = advance(decoder.cell, first.state.cell, embedded[1], fed)
     hidden_BH = decoder.cell.hidden(state)
     asked = decoder.attention.step(hidden_BH, memory.attention, first.state.attention)
-    torch.testing.assert_close(second.weights_BS, asked.weights_BS)
-    torch.testing.assert_close(second.hidden_BH, hidden_BH)
+    assert_close(second.weights_BS, asked.weights_BS)
+    assert_close(second.hidden_BH, hidden_BH)
     joined = torch.cat([asked.context_BM, hidden_BH], dim=1)
-    torch.testing.assert_close(second.features_BF, torch.tanh(decoder.attentional(joined)))
+    assert_close(second.features_BF, torch.tanh(decoder.attentional(joined)))
 
 
 @pytest.mark.parametrize("num_layers", [1, 3])
@@ -84,11 +85,11 @@ def test_conditional_attends_between_the_cells_of_its_first_layer(
         states = first.state.cell.layers
     between = advance(decoder.first_cell, states[0], embedded[1])
     asked = decoder.attention.step(between.hidden_BH, memory.attention, first.state.attention)
-    torch.testing.assert_close(second.context_BM, asked.context_BM)
+    assert_close(second.context_BM, asked.context_BM)
     output = advance(layers[0], between, asked.context_BM)
     for layer, state in zip(layers[1:], states[1:], strict=True):
         output = advance(layer, state, output.hidden_BH)
-    torch.testing.assert_close(second.hidden_BH, output.hidden_BH)
+    assert_close(second.hidden_BH, output.hidden_BH)
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
@@ -134,7 +135,7 @@ def test_each_layer_reads_the_output_of_the_one_below(build_cell, is_residual, i
             if is_residual and number > 0:
                 output = output + below[0]
             below = [output]
-        torch.testing.assert_close(cell.hidden(state), below[0])
+        assert_close(cell.hidden(state), below[0])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
@@ -41,10 +42,8 @@ def added(encoder, row, length):
 
 def check(encoded, row, values, final=None):
     """The last vector is the mean of the values unless it is given."""
-    torch.testing.assert_close(encoded.values_BSM[row, : len(values)], values)
-    torch.testing.assert_close(
-        encoded.final_BM[row], values.mean(dim=0) if final is None else final
-    )
+    assert_close(encoded.values_BSM[row, : len(values)], values)
+    assert_close(encoded.final_BM[row], values.mean(dim=0) if final is None else final)
 
 
 def test_embeddings_hold_word_and_position_alone():
@@ -97,7 +96,7 @@ def test_dropout_is_not_on_the_residual_connections():
         values = encoder(SOURCE).values_BSM[0, : LENGTHS[0], stack::2]
         is_kept = values != 0
         assert 0.2 < is_kept.double().mean() < 0.8
-        torch.testing.assert_close(values[is_kept], 2 * x[is_kept])
+        assert_close(values[is_kept], 2 * x[is_kept])
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
@@ -169,8 +168,8 @@ def test_self_attention_equals_the_formula_head_by_head():
         words = encoder.embedding.weight[SOURCE.ids_BS[row, :length]]
         expected = transform(encoder, words, num_heads=2)
         values = encoded.values_BSM[row, :length]
-        torch.testing.assert_close(values, expected, rtol=1e-6, atol=1e-6)
-        torch.testing.assert_close(encoded.final_BM[row], values.mean(dim=0))
+        assert_close(values, expected, rtol=1e-6, atol=1e-6)
+        assert_close(encoded.final_BM[row], values.mean(dim=0))
 
 
 def transform(encoder, words, num_heads):

@@ -5,6 +5,7 @@ import math
 import entmax
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.model.normalizer import entmax15, softmax, sparsemax
 
@@ -24,7 +25,7 @@ ALL = torch.ones(1, 3, dtype=torch.bool)
 )
 def test_values_by_hand(normalizer, scores, expected):
     weights = normalizer.weights(torch.tensor([scores], dtype=torch.float64), ALL)
-    torch.testing.assert_close(weights, torch.tensor([expected], dtype=torch.float64))
+    assert_close(weights, torch.tensor([expected], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("normalizer", [sparsemax.weights, entmax15.weights])
@@ -51,7 +52,7 @@ def test_equals_the_entmax_package(normalizer, theirs):
     upstream = torch.randn(50, 17, dtype=torch.float64)
     weights = normalizer.weights(scores, torch.ones(50, 17, dtype=torch.bool))
     expected = theirs(scores, dim=1)
-    torch.testing.assert_close(weights, expected)
+    assert_close(weights, expected)
     [gradient] = torch.autograd.grad(weights, scores, upstream)
     [expected_gradient] = torch.autograd.grad(expected, scores, upstream)
-    torch.testing.assert_close(gradient, expected_gradient)
+    assert_close(gradient, expected_gradient)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.errors import UsageError
@@ -62,7 +63,7 @@ def test_marginal_over_the_heaviest_positions_by_hand():
         output.projection.weight[5] = -1.0
     memory = memory_of(output, [4, 5, EOS], [0.0, -40.0, 40.0])
     found = output.log_probs(step_of([0.1, 0.6, 0.3]), memory).exp()
-    torch.testing.assert_close(found, row(0.0, 0.0, 0.0, 0.0, 1 / 3, 2 / 3), atol=1e-15, rtol=1e-12)
+    assert_close(found, row(0.0, 0.0, 0.0, 0.0, 1 / 3, 2 / 3), atol=1e-15, rtol=1e-12)
 
 
 def table_of(entries):
@@ -104,7 +105,7 @@ def test_lexicon_by_hand(num_entries, four, five):
     )
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS])).exp()
     expected = row(0.5, 0.5, 0.25 + 0.5, 0.5, 0.5 * four + 0.5, 0.5 * five + 0.5)
-    torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-6, atol=1e-9)
+    assert_close(found, expected / expected.sum(), rtol=1e-6, atol=1e-9)
 
 
 def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
@@ -118,9 +119,7 @@ def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
         output.share_bias.fill_(40.0)
     step = StepOutput(*(None if one is None else one.float() for one in step_of([1.0, 0.0, 0.0])))
     memory = memory_of(output, [4, 7, EOS])
-    torch.testing.assert_close(
-        output.log_probs(step, memory).exp()[0], torch.tensor([0, 0, 0, 0, 0.75, 0.25])
-    )
+    assert_close(output.log_probs(step, memory).exp()[0], torch.tensor([0, 0, 0, 0, 0.75, 0.25]))
     for target in (4, 3):
         log_prob, _ = output.score(step, memory, torch.tensor([target]))
         log_prob.sum().backward()
@@ -139,7 +138,7 @@ def test_a_lexicon_never_names_a_token_beyond_the_vocabulary():
     for wrong in (1e6, -1e6):
         output.target_ids_UK[4] = wrong
         found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS])).exp()
-        torch.testing.assert_close(found.sum(), torch.ones((), dtype=torch.float64))
+        assert_close(found.sum(), torch.ones((), dtype=torch.float64))
 
 
 POINTER = pointer.Pointer(num_ids=6)
@@ -211,9 +210,7 @@ def test_probabilities_and_loss_are_those_of_a_loop(make_model, name, decoder):
     assert loss.loss_sum.item() == pytest.approx(nll, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "name", ["copy", "copynet", "history_pointer", "lexical", "lexicon", "pointer"]
-)
+@pytest.mark.parametrize("name", "copy copynet history_pointer lexical lexicon pointer".split())
 @torch.no_grad()
 def test_label_smoothing_gives_equal_shares(make_model, name):
     """To every vocabulary entry, by the distribution that copies nothing; `pointer`: to the source
@@ -233,8 +230,8 @@ def test_label_smoothing_gives_equal_shares(make_model, name):
         means_N = model.output.projection(step.features_BF).log_softmax(1).mean(dim=1)
     expected = -(0.8 * chosen_N + 0.2 * means_N).sum()
     loss = model.output.loss(outputs, label_smoothing=0.2)
-    torch.testing.assert_close(loss.loss_sum, expected, rtol=1e-6, atol=0.0)
-    torch.testing.assert_close(loss.nll_sum, -chosen_N.sum(), rtol=1e-6, atol=0.0)
+    assert_close(loss.loss_sum, expected, rtol=1e-6, atol=0.0)
+    assert_close(loss.nll_sum, -chosen_N.sum(), rtol=1e-6, atol=0.0)
 
 
 @pytest.mark.parametrize("name", ["copy", "copynet", "lexical", "lexicon", "marginal"])

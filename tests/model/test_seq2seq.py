@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate, collate_source
@@ -39,8 +40,8 @@ def test_the_encoder_is_pytorchs(make_model, cell, reference):
         embedded = model.encoder.embedding(source.ids_BS[row : row + 1, :length])
         values, final = theirs(embedded)
         final_DBH = final[0] if cell == "lstm" else final
-        torch.testing.assert_close(encoded.values_BSM[row, :length], values[0])
-        torch.testing.assert_close(encoded.final_BM[row], final_DBH.flatten())
+        assert_close(encoded.values_BSM[row, :length], values[0])
+        assert_close(encoded.final_BM[row], final_DBH.flatten())
 
 
 def build(num_source_ids=30, **settings):
@@ -82,7 +83,7 @@ def test_without_teacher_forcing_each_step_reads_the_most_probable_token(make_mo
     chosen = set()
     for t, is_real_B in enumerate(batch.tgt_in_BT.t() != PAD):
         step = model.step(ids_B, state, memory)
-        torch.testing.assert_close(outputs.hidden_TBH[t][is_real_B], step.hidden_BH[is_real_B])
+        assert_close(outputs.hidden_TBH[t][is_real_B], step.hidden_BH[is_real_B])
         state = step.state
         ids_B = model.output.log_probs(step, memory).argmax(dim=1)
         chosen |= set(ids_B.tolist())

@@ -5,6 +5,7 @@ texts."""
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate, collate_source
@@ -67,19 +68,19 @@ def test_each_encoder_reads_its_source_alone(name):
         for encoder, ids in zip(model.encoder.encoders, sources, strict=True):
             alone.append(encoder(collate_source([ids])))
         values = torch.cat([source.values_BSM[0] for source in alone])
-        torch.testing.assert_close(encoded.values_BSM[row, : len(values)], values)
+        assert_close(encoded.values_BSM[row, : len(values)], values)
         embedded = model.encoder.token_embedding(torch.tensor([*LINES[row], EOS]))
-        torch.testing.assert_close(encoded.embedded_BSE[row, : len(values)], embedded)
+        assert_close(encoded.embedded_BSE[row, : len(values)], embedded)
         joined = torch.cat([source.final_BM[0] for source in alone])
         final = torch.tanh(model.encoder.combination(joined))
-        torch.testing.assert_close(encoded.final_BM[row], final)
+        assert_close(encoded.final_BM[row], final)
 
 
 def test_a_line_that_lacks_sources_has_empty_ones():
     encoder = build([None] * 3).encoder
     encoded = encoder(collate_source([[5, 6], [5, 6, EOS, 7, EOS, 8, 9]]))
     first = encoder.encoders[0](collate_source([[5, 6]]))
-    torch.testing.assert_close(encoded.values_BSM[0, :3], first.values_BSM[0])
+    assert_close(encoded.values_BSM[0, :3], first.values_BSM[0])
     assert torch.isfinite(encoded.final_BM).all()
 
 
@@ -112,7 +113,7 @@ def check_pairs_add_up(model, make_batch):
     together.backward()
     assert_every_parameter_learns(model)
     alone = [batch_loss(model, make_batch([row])).loss_sum for row in range(4)]
-    torch.testing.assert_close(together, sum(alone))
+    assert_close(together, sum(alone))
 
 
 def test_hierarchical_attention_equals_the_formula_part_by_part():
@@ -140,9 +141,9 @@ def test_hierarchical_attention_equals_the_formula_part_by_part():
         hidden = attention.part_query_projection(query[row])
         hidden = torch.tanh(hidden + attention.part_key_projection(contexts))
         shares = (hidden @ attention.part_score_weight_A).softmax(dim=0)
-        torch.testing.assert_close(attended.context_BM[row], shares @ contexts)
+        assert_close(attended.context_BM[row], shares @ contexts)
         expected = torch.cat([shares[0] * weights[0], shares[1] * weights[1]])
-        torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
+        assert_close(attended.weights_BS[row, : len(expected)], expected)
 
 
 # ---- vectors ----
@@ -175,8 +176,8 @@ def test_an_embedded_vector_is_a_linear_function_of_it():
     vectors = make_vectors(2)
     embedded = model.encoder(collate_source([[8, 8]], vectors=vectors)).embedded_BSE[0]
     expected = torch.from_numpy(vectors[0]) @ projection.weight.t() + projection.bias
-    torch.testing.assert_close(embedded[:2], expected)
-    torch.testing.assert_close(embedded[2], projection.bias)  # EOS
+    assert_close(embedded[:2], expected)
+    assert_close(embedded[2], projection.bias)  # EOS
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -185,8 +186,8 @@ def test_padding_does_not_change_vectors(name):
     vectors = make_vectors(3, 1)
     together = encoder(collate_source([[8, 8, 8], [8]], vectors=vectors))
     short = encoder(collate_source([[8]], vectors=vectors[1:]))
-    torch.testing.assert_close(together.values_BSM[1, :2], short.values_BSM[0])
-    torch.testing.assert_close(together.final_BM[1], short.final_BM[0])
+    assert_close(together.values_BSM[1, :2], short.values_BSM[0])
+    assert_close(together.final_BM[1], short.final_BM[0])
 
 
 def test_ids_beside_vectors_are_not_read():
@@ -194,7 +195,7 @@ def test_ids_beside_vectors_are_not_read():
     vectors = make_vectors(3, 1)
     encoded = encoder(collate_source([[8, 8, 8], [8]], vectors=vectors))
     other_ids = encoder(collate_source([[9, 4, 5], [6]], vectors=vectors))
-    torch.testing.assert_close(encoded.values_BSM, other_ids.values_BSM)
+    assert_close(encoded.values_BSM, other_ids.values_BSM)
 
 
 def test_texts_share_their_embedding_and_vectors_have_their_own():

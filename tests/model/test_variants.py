@@ -34,19 +34,19 @@ def folder(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-def attention(name: str, **options: object):
+def attention(name, **options):
     return build_variant("attention", name, options, **SIZES)
 
 
-def objectives(**by_name: ObjectiveConfig):
+def objectives(**by_name):
     """Objectives of a model with additive attention."""
     config = Config(train={"objectives": by_name})
     model = model_without_weights(config.model, num_source_ids=9, num_target_ids=9)
     return build_objectives(config, model)
 
 
-def write(folder: Path, name: str, text: str) -> None:
-    (folder / f"{name}.py").write_text(text, encoding="utf-8")
+def write(folder, name, text):
+    (folder / f"{name}.py").write_text(text, "utf-8")
 
 
 DOT = "from seq2seq_attn.model.attention.scaled_dot import ScaledDot as build\n"

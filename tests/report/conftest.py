@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.evaluation.scoring import Scored, Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations
@@ -30,9 +29,7 @@ SEEDS = {
 """how much each run spoils the references"""
 
 
-def score_systems(
-    names: list[str], *, edges: str = "6,12,19", arms: tuple[str, ...] = (), **noises: float
-) -> SetScores:
+def score_systems(names, *, edges="6,12,19", arms=(), **noises):
     systems = {
         name: [
             SetTranslations(make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)))
@@ -44,7 +41,7 @@ def score_systems(
     return score_sets([test_set], systems, settings=settings, arms=named_arms(arms)).sets[0]
 
 
-def report_of(scores: SetScores, **description: object) -> Report:
+def report_of(scores, **description):
     """The report of one set."""
     scored = Scored(
         [scores],
@@ -62,27 +59,27 @@ def report_of(scores: SetScores, **description: object) -> Report:
 
 
 @pytest.fixture(scope="session")
-def one_system() -> SetScores:
+def one_system():
     return score_systems(["additive"])
 
 
 @pytest.fixture(scope="session")
-def two_systems() -> SetScores:
+def two_systems():
     return score_systems(["additive", "none"], none=0.6)
 
 
 @pytest.fixture(scope="session")
-def three_systems() -> SetScores:
+def three_systems():
     return score_systems(["additive", "none", "initial"], none=0.6, initial=0.9)
 
 
 @pytest.fixture(scope="session")
-def grouped() -> SetScores:
+def grouped():
     """Arms of two seeds, three and one."""
     return score_systems([*SEEDS], arms=tuple(name.partition("-")[0] for name in SEEDS), **SEEDS)
 
 
-def make_map(num_source: int, num_target: int) -> AttentionMap:
+def make_map(num_source, num_target):
     words = "Der kleine Hund läuft über die Straße , weil Fußballspieler $5 und $6 kosten .".split()
     weights_TS = np.full((num_target, num_source), 0.02)
     for target in range(num_target):

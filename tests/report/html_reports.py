@@ -2,7 +2,6 @@
 them."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +13,8 @@ from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention import AttentionStatistics, GoldPair
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
-from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.metrics.corpora import make_hypotheses
 from tests.toy_requests import QUICK
 
@@ -31,7 +29,7 @@ ENGLISH = (
 )
 
 
-def make_sentences(words: str, num_sentences: int, seed: int) -> list[str]:
+def make_sentences(words, num_sentences, seed):
     """Captions about as long as Multi30k's: 13 words on average, some of 30 and more."""
     draw = random.Random(seed)
     lines = []
@@ -41,7 +39,7 @@ def make_sentences(words: str, num_sentences: int, seed: int) -> list[str]:
     return lines
 
 
-def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> PackedMap:
+def trained_map(source, hypothesis, draw):
     """Mostly diagonal, with the thin tail that a softmax leaves everywhere."""
     source_tokens = [*source.split(), "<eos>"]
     target_tokens = [*hypothesis.split(), "<eos>"]
@@ -53,7 +51,7 @@ def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> Pack
     return pack_map(AttentionMap(source_tokens, target_tokens, weights_TS))
 
 
-def made_up_analysis(num_pairs: int, *, has_attention: bool) -> AttentionStatistics:
+def made_up_analysis(num_pairs, *, has_attention):
     """Counts that differ from pair to pair, and attention that misses one of three links."""
     overlap_N4 = np.arange(4 * num_pairs).reshape(-1, 4) % 9 + 1
     if not has_attention:
@@ -64,7 +62,7 @@ def made_up_analysis(num_pairs: int, *, has_attention: bool) -> AttentionStatist
     return AttentionStatistics(overlap_N4, counts_N5, [pair] * num_pairs)
 
 
-def made_up_curve(num_validations: int, speed: float) -> list[Validation]:
+def made_up_curve(num_validations, speed):
     """As validation might find it, every 100 updates."""
     curve = []
     for n in range(1, num_validations + 1):
@@ -73,15 +71,15 @@ def made_up_curve(num_validations: int, speed: float) -> list[Validation]:
 
 
 def make_report(
-    num_sentences: int = 120,
-    names: Sequence[str] = ("additive", "none"),
+    num_sentences=120,
+    names=("additive", "none"),
     *,
-    sets: Sequence[str] = ("flickr",),
-    hostile: str = "",
-    without_maps: Sequence[int] = (1,),
-    arms: Sequence[str] = (),
-    num_validations: Sequence[int] = (0, 0, 0, 0),
-) -> tuple[str, Report]:
+    sets=("flickr",),
+    hostile="",
+    without_maps=(1,),
+    arms=(),
+    num_validations=(0, 0, 0, 0),
+):
     """The page and the report. Of sentence 5, the runs do not know the first and the third word.
 
     Args:

@@ -5,12 +5,10 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.report.example import choose_example
-from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 
 
-def attention(
-    num_tokens: int, *, order: list[int] | None = None, sharpness: float = 0.9, unknown=()
-) -> PackedMap:
+def attention(num_tokens, *, order=None, sharpness=0.9, unknown=()):
     """A square map with <eos>; `order`: the source position of each row."""
     size = num_tokens + 1
     weights_TS = np.full((size, size), (1 - sharpness) / num_tokens)

@@ -25,9 +25,9 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path, one_system)
     report = report_of(one_system)
     files = {"json": tmp_path / "out.json", "report": tmp_path / "pages/out.md"}
     write_report_files(report, files, "png", str)
-    assert "](../bleu-by-length.out.png)" in files["report"].read_text(encoding="utf-8")
+    assert "](../bleu-by-length.out.png)" in files["report"].read_text("utf-8")
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
-    values = json.loads(files["json"].read_text(encoding="utf-8"))
+    values = json.loads(files["json"].read_text("utf-8"))
     assert values == json.loads(json.dumps(report.data))
 
 

@@ -32,7 +32,7 @@ def write_page(tmp_path_factory, names, **options):
     """Its address, the report, and the data inside the page."""
     page, report = make_report(NUM_SENTENCES, names, **options)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page, encoding="utf-8")
+    path.write_text(page, "utf-8")
     return path.as_uri(), json.loads(json.dumps(report.data)), payload(page)
 
 

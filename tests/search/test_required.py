@@ -22,7 +22,7 @@ IDS = {
 search = partial(searching.search, method="required", to_ids=lambda text: IDS.get(text, []))
 
 
-def contains(ids: list[int], phrase: list[int]) -> bool:
+def contains(ids, phrase):
     return any(ids[at : at + len(phrase)] == phrase for at in range(len(ids)))
 
 

@@ -139,7 +139,7 @@ def test_runs_are_fused_by_name(tmp_path):
     make_toy_run(tmp_path / "copying", copying, seed=5)
     translator = load(tmp_path / "run", "cpu")
 
-    def fused(run: str, weight: float) -> list[list[str]]:
+    def fused(run, weight):
         scorers = {
             "fusion": {
                 "run": str(tmp_path / run),

@@ -26,15 +26,13 @@ def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_mea
     async def ask():
         batcher = make_batcher()
         tasks = []
-        for text in ("a", "bbbb", "c", "dd", "eeeee", "fff"):
+        for text in "a bbbb c dd eeeee fff".split():
             tasks.append(asyncio.create_task(batcher.translate(PAIR, [text])))
             await asyncio.sleep(0)
         slow.release.release(3)
         return await asyncio.gather(*tasks)
 
-    assert asyncio.run(ask()) == [
-        [Answer([text])] for text in ("A", "BBBB", "C", "DD", "EEEEE", "FFF")
-    ]
+    assert asyncio.run(ask()) == [[Answer([text])] for text in "A BBBB C DD EEEEE FFF".split()]
     assert slow.batches == [["a"], ["bbbb", "eeeee", "fff"], ["c", "dd"]]
 
 

@@ -9,7 +9,6 @@ import json
 import lzma
 import re
 import subprocess
-from collections.abc import Callable
 from html import escape
 from random import Random
 
@@ -18,12 +17,11 @@ import pytest
 from seq2seq_attn.errors import UserError
 from tests.text.conftest import read
 
-Pairs = list[tuple[str, str]]
 WORDS = {
     "de": "Der Hund ist im Haus. Was hast du damit gemacht? Das war nicht für ihn".split(),
     "en": "The dog is in the house. What have you done to it? This was not for him".split(),
 }
-DECOMPRESS: dict[Callable[[bytes], bytes], Callable[[bytes], bytes]] = {
+DECOMPRESS = {
     gzip.compress: gzip.decompress,
     lzma.compress: lzma.decompress,
     bz2.compress: bz2.decompress,
@@ -72,9 +70,7 @@ def table(pairs, random):
     for number, (source, target) in enumerate(pairs):
         objects.append({"id": number, "en": target, "de": source or None})
         numbered.append((str(number), source, target, f"CC-BY 2.0 example.org #{number}"))
-    form = random.choice(
-        ["tsv", "columns", "csv", "header", "lines", "list", "nested", "sides", "tmx"]
-    )
+    form = random.choice("tsv columns csv header lines list nested sides tmx".split())
     if form == "tsv":
         return "".join(f"{source}\t{target}\n" for source, target in pairs), "1,2"
     if form == "columns":
@@ -115,7 +111,7 @@ def test_generated_files(tmp_path, seeds):
     for seed in seeds:
         random = Random(seed)
         pairs = make_pairs(random)
-        encoding = random.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "utf-16-le"])
+        encoding = random.choice("utf-8 utf-8 utf-8-sig utf-16 cp1252 utf-16-le".split())
         compress = random.choice([*DECOMPRESS])
         damage = random.choice(["", "", "", "cut", "mac"])
         columns = ""

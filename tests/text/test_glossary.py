@@ -33,7 +33,7 @@ def test_a_glossary_without_terms_is_refused():
         parse_glossary("terms.tsv", ["", " "])
 
 
-def find(text: str, *terms: str, language: str = "de") -> list[str]:
+def find(text, *terms, language="de"):
     by_words = {split_terms(term, language): term for term in terms}
     return find_terms(split_terms(text, language), by_words)
 

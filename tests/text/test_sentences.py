@@ -13,7 +13,7 @@ from seq2seq_attn.text import sentences
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.sentences import split_sentences
 
-ROWS = (Path(__file__).parent / "sentences.tsv").read_text(encoding="utf-8").splitlines()
+ROWS = (Path(__file__).parent / "sentences.tsv").read_text("utf-8").splitlines()
 """language, tab, line; `|` between two sentences"""
 
 

@@ -36,7 +36,7 @@ def test_unknown_tokens_and_text_spelled_like_a_special_add_nothing():
     counter = Counter({"<pad>": 9, "<eos>": 9, "<unk>": 9, "<bos>": 9, "a": 1})
     vocab = build_vocab(counter)
     for _ in range(2):
-        assert vocab.ids_of(["<pad>", "a", "<eos>", "nie", "<bos>", "<unk>"]) == [
+        assert vocab.ids_of("<pad> a <eos> nie <bos> <unk>".split()) == [
             UNK,
             4,
             UNK,

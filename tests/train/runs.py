@@ -16,7 +16,7 @@ TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
 def events(run, kind=None):
     """The lines of metrics.jsonl, without what a clock says."""
     lines = []
-    for text in run.metrics_path.read_text(encoding="utf-8").splitlines():
+    for text in run.metrics_path.read_text("utf-8").splitlines():
         line = json.loads(text)
         if kind in (None, line["event"]):
             lines.append({key: value for key, value in line.items() if key not in TIMES})
@@ -24,7 +24,7 @@ def events(run, kind=None):
 
 
 def logged(run):
-    return run.log_path.read_text(encoding="utf-8")
+    return run.log_path.read_text("utf-8")
 
 
 def saved_state(run):

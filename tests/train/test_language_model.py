@@ -46,7 +46,7 @@ def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path,
     assert len(model.source_vocab) == 4
     total = 0.0
     num_tokens = 0
-    for line in (toy_corpus / "valid.en").read_text(encoding="utf-8").splitlines():
+    for line in (toy_corpus / "valid.en").read_text("utf-8").splitlines():
         ids = [*model.target_vocab.ids_of(model.target_tokenizer.tokenize(line)), EOS]
         total += log_prob(model, ids)
         num_tokens += len(ids)
@@ -82,11 +82,11 @@ def log_prob(model, ids):
 
 
 def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path):
-    (tmp_path / "a.en").write_text("A dog.\nTwo, three.\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text("A dog.\nTwo, three.\n", "utf-8")
     for name in ("a.en", "a"):
         pairs = list(find_text(str(tmp_path / name), "none", "en").pairs())
         assert pairs == [("", "A dog."), ("", "Two, three.")]
-    (tmp_path / "b.tsv").write_text("A dog.\tEin Hund.\nTwo.\tZwei.\n", encoding="utf-8")
+    (tmp_path / "b.tsv").write_text("A dog.\tEin Hund.\nTwo.\tZwei.\n", "utf-8")
     for name in ("b.tsv", "c"):
         with pytest.raises(UserError, match=name):
             find_text(str(tmp_path / name), "none", "en")

@@ -15,8 +15,7 @@ log = logging.getLogger("seq2seq_attn.some.module")
 
 def lines(directory):
     return [
-        json.loads(line)
-        for line in (directory / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        json.loads(line) for line in (directory / "metrics.jsonl").read_text("utf-8").splitlines()
     ]
 
 
@@ -29,7 +28,7 @@ def test_events_are_strict_json_lines(tmp_path):
     assert (line["event"], line["update"], line["epoch"]) == ("train", 3, 0)
     assert (line["loss"], line["parts"]) == (None, [{"x": None}, 1.5])
     assert line["text"] == "Straße\n"
-    assert "NaN" not in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8")
+    assert "NaN" not in (tmp_path / "metrics.jsonl").read_text("utf-8")
 
 
 def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path):
@@ -46,13 +45,13 @@ def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path):
         (1, None),
         (2, True),
     ]
-    text = (tmp_path / "train.log").read_text(encoding="utf-8")
+    text = (tmp_path / "train.log").read_text("utf-8")
     assert "first session" in text
     assert "second session" in text
     with open_log(tmp_path) as run_log:
         run_log.event("new", update=1, epoch=0)
     assert [line["event"] for line in lines(tmp_path)] == ["new"]
-    assert (tmp_path / "train.log").read_text(encoding="utf-8") == ""
+    assert (tmp_path / "train.log").read_text("utf-8") == ""
 
 
 @pytest.mark.parametrize("kept", ["", '{"event": "train"}\n'])
@@ -120,6 +119,6 @@ def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_b
     before = (package.level, list(package.handlers))
     with pytest.raises(ValueError, match="the reason"), open_log(tmp_path):
         raise ValueError("the reason" if package.isEnabledFor(logging.INFO) else "the level")
-    assert "ERROR the reason" in (tmp_path / "train.log").read_text(encoding="utf-8")
+    assert "ERROR the reason" in (tmp_path / "train.log").read_text("utf-8")
     assert "the reason" not in caplog.text
     assert (package.level, list(package.handlers)) == before

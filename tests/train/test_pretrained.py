@@ -39,7 +39,7 @@ def vectors(tmp_path):
     path = tmp_path / "letters.vec"
     numbers = " ".join(["0.25"] * (SIZE - 1))
     lines = [f"{letter} {number} {numbers}" for number, letter in enumerate(LETTERS)]
-    path.write_text(f"{len(LETTERS)} {SIZE}\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text(f"{len(LETTERS)} {SIZE}\n" + "\n".join(lines) + "\n", "utf-8")
     return path
 
 
@@ -95,8 +95,8 @@ def test_trained_word_vectors_and_lexicons_are_kept(train_toy, tmp_path, vectors
     settings += [f"train.start_from={before.path}", *HARDLY]
     corpus = tmp_path / "corpus"  # the same letters, and other words beside one another
     write_toy_corpus(corpus)
-    lines = (corpus / "train.en").read_text(encoding="utf-8").splitlines()
-    (corpus / "train.en").write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
+    lines = (corpus / "train.en").read_text("utf-8").splitlines()
+    (corpus / "train.en").write_text("\n".join(lines[::-1]) + "\n", "utf-8")
     run = train_toy(*settings, f"data.train={corpus / 'train'}")
     assert largest_difference(run, before) < 1e-4
 
@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_refused_before_data_is_prepared(
 
 
 def test_a_file_that_is_no_use_leaves_no_run(train_toy, tmp_path, vectors):
-    vectors.write_text("ж" + " 1" * SIZE + "\n", encoding="utf-8")
+    vectors.write_text("ж" + " 1" * SIZE + "\n", "utf-8")
     with pytest.raises(UserError, match=r"letters\.vec"):
         train_toy(f"model.embedding.source_vectors={vectors}")
     assert not (tmp_path / "run" / "config.yaml").exists()

@@ -1,16 +1,10 @@
 """Comparison of translations."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
-from seq2seq_attn.translate.translation import Translation
 
-
-def assert_same(
-    translations: Sequence[Translation], expected: Sequence[Translation], *, rel: float = 1e-4
-) -> None:
+def assert_same(translations, expected, *, rel=1e-4):
     """Assert that translations differ in rounding alone."""
     assert len(translations) == len(expected)
     for one, other in zip(translations, expected, strict=True):

@@ -3,7 +3,6 @@ they are."""
 
 import shutil
 from itertools import chain
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,14 +10,13 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import EOS
-from seq2seq_attn.translate.translator import Translator
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translate.conftest import assert_same
 
 LINES = [*SOURCE, "", "qux Hund ✈ qux", "Zabra", "Ein Vexor liest <unk> ." + " Wort qux" * 40]
 
 
-def make_run(path: Path, *, seed: int = 4, output: str = "copy", tokenizer: str = "spacy") -> Path:
+def make_run(path, *, seed=4, output="copy", tokenizer="spacy"):
     config = toy_config(tokenizer=tokenizer)
     config.model.output.name = output
     if output == "pointer":  # which is refused with the default decoder
@@ -27,12 +25,12 @@ def make_run(path: Path, *, seed: int = 4, output: str = "copy", tokenizer: str 
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory) -> Path:
+def run_path(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("runs") / "copy")
 
 
 @pytest.fixture
-def translator(run_path) -> Translator:
+def translator(run_path):
     """It does nothing but copy, and likes to stop."""
     found = load(run_path, "cpu")
     with torch.no_grad():

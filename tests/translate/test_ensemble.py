@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> Path:
+def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
     make_toy_run(root / "a", seed=4)
     make_toy_run(root / "same-as-a", seed=4)

@@ -95,7 +95,7 @@ FORMULA_MAP = AttentionMap(FORMULAS, FORMULAS, np.full((6, 6), 1 / 6))
 
 def test_tokens_are_never_formulas(tmp_path, caplog):
     draw(tmp_path / "p.svg", FORMULA_MAP, titles=["$\\frac{$"])
-    assert "\U00012000</text>" in (tmp_path / "p.svg").read_text(encoding="utf-8")
+    assert "\U00012000</text>" in (tmp_path / "p.svg").read_text("utf-8")
     assert not caplog.records
 
 

@@ -5,19 +5,17 @@ from sacrebleu.metrics.chrf import CHRF
 
 from seq2seq_attn import load
 from seq2seq_attn.search.mbr import least_risk
-from seq2seq_attn.translate.translation import Translation
-from seq2seq_attn.translate.translator import Translator
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 
 LINES = [*SOURCE, "", "Ein Zebra rennt.", "Hund " * 150]
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory) -> Translator:
+def translator(tmp_path_factory):
     return load(make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path, device="cpu")
 
 
-def texts(translations: list[Translation]) -> list[str]:
+def texts(translations):
     return [translation.text for translation in translations]
 
 

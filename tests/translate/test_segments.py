@@ -38,7 +38,7 @@ def test_segments_hold_every_token_and_none_is_too_long(max_length):
     assert {0 < len(segment) <= max_length for segment in segments} == {True}
 
 
-def make_part(target: str, source: str, heaviest: list[int]) -> Translation:
+def make_part(target, source, heaviest):
     tokens = target.split()
     return Translation(
         text=target,
@@ -67,7 +67,7 @@ def test_segments_of_several_sources_are_joined_source_by_source():
     assert joined.links() == [(0, 0), (4, 2)]
     assert joined.unknown_positions == (1,)
     labelled = joined.attention_map()
-    assert labelled.source_tokens == ["a", "b", "<eos>", "x", "y", "<eos>"]
+    assert labelled.source_tokens == "a b <eos> x y <eos>".split()
     assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]
 
 

@@ -3,9 +3,7 @@
 import subprocess
 import sys
 from itertools import cycle, islice
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,16 +29,16 @@ B = UNK + 2
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory) -> Path:
+def run_path(tmp_path_factory):
     return make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path
 
 
 @pytest.fixture(scope="module")
-def translator(run_path) -> Translator:
+def translator(run_path):
     return load(run_path, device="cpu")
 
 
-def fake(model: FakeModel, *, max_source_length: int = 100) -> Translator:
+def fake(model, *, max_source_length=100):
     """A translator of s0 to s8 into t0, t1, ..."""
     text = SimpleNamespace(
         source_tokenizer=SpaceTokenizer(),
@@ -53,16 +51,16 @@ def fake(model: FakeModel, *, max_source_length: int = 100) -> Translator:
 
 
 @pytest.fixture
-def short_segments() -> Translator:
+def short_segments():
     """It splits lines of more than three tokens."""
     return fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
 
 
-def texts(translations: Any) -> list[str]:
+def texts(translations):
     return [translation.text for translation in translations]
 
 
-def log_probs(translations: Any) -> list[float]:
+def log_probs(translations):
     return [translation.log_prob for translation in translations]
 
 
@@ -135,7 +133,7 @@ def test_translation_precision_is_fp32_by_default():
 class FiveForOne(FakeModel):
     """Five tokens for each of the source, then EOS."""
 
-    def next_log_probs(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> np.ndarray:
+    def next_log_probs(self, source, prefix):
         log_probs = np.full(UNK + 1 + self.num_free, -20.0, dtype=np.float32)
         log_probs[EOS if len(prefix) == 5 * len(source) else A] = -0.1
         return log_probs
@@ -246,7 +244,7 @@ def test_unknown_has_the_positions_of_unknown_source_tokens(short_segments, line
 class LooksAtEos(FakeModel):
     """Weights that rise to EOS."""
 
-    def attention(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> np.ndarray:
+    def attention(self, source, prefix):
         weights = np.arange(1.0, len(source) + 2.0, dtype=np.float32)
         return weights / weights.sum()
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.errors import UsageError
 from tests.model.attention.conftest import LENGTHS, additive_scores
@@ -28,9 +29,9 @@ def check(encoded, source, queries):
                 weights, *contexts = steps[row][step]
                 context = contexts[0] if contexts else weights @ values
                 weights_S = attended.weights_BS[row]
-                torch.testing.assert_close(weights_S[: len(values)], weights)
+                assert_close(weights_S[: len(values)], weights)
                 assert not weights_S[len(values) :].any()
-                torch.testing.assert_close(attended.context_BM[row], context)
+                assert_close(attended.context_BM[row], context)
         return state
 
     return check
@@ -145,9 +146,9 @@ def test_heads_attend_on_their_own(build, encoded, source, queries, score):
             scores = keys @ query / 3**0.5
         weights.append(scores.softmax(dim=0))
         contexts.append(weights[head] @ attention.value_projection(values)[:, columns])
-    torch.testing.assert_close(attended.context_BM[0], torch.cat(contexts))
-    torch.testing.assert_close(attended.weights_BS[0], (weights[0] + weights[1]) / 2)
-    torch.testing.assert_close(attended.extra.weights_BNS[0], torch.stack(weights))
+    assert_close(attended.context_BM[0], torch.cat(contexts))
+    assert_close(attended.weights_BS[0], (weights[0] + weights[1]) / 2)
+    assert_close(attended.extra.weights_BNS[0], torch.stack(weights))
 
 
 # ---- additive scores ----
@@ -285,7 +286,7 @@ def test_neural_coverage_remembers_more_than_the_last_step(build, check):
 
     state = check(attention, oracle)
     for row, length in enumerate(LENGTHS):
-        torch.testing.assert_close(state[row, :length], last[row])
+        assert_close(state[row, :length], last[row])
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_a_fertility_is_not_below_a_thousandth_of_the_largest(build, encoded, so
     torch.nn.init.constant_(attention.fertility_projection.weight, -50.0)
     memory, state = attention.prepare(encoded._replace(values_BSM=encoded.values_BSM.abs()), source)
     state = attention.step(queries[0], memory, state).state
-    torch.testing.assert_close(state[0], torch.full((5, 1), 100.0, dtype=torch.float64))
+    assert_close(state[0], torch.full((5, 1), 100.0, dtype=torch.float64))
 
 
 def test_neural_coverage_is_not_rounded_to_bf16(build, encoded, source, queries):
@@ -348,12 +349,12 @@ def test_each_slot_is_a_mean_of_real_positions(build, encoded, source):
     attention = build("slots", num_slots=7)
     pool = attention.pool(encoded)
     assert pool.shape == (3, 7, 5)
-    torch.testing.assert_close(pool.sum(dim=2), torch.ones(3, 7, dtype=torch.float64))
+    assert_close(pool.sum(dim=2), torch.ones(3, 7, dtype=torch.float64))
     assert (pool.transpose(1, 2)[~encoded.mask_BS] == 0).all()
     memory, _ = attention.prepare(encoded, source)
     assert memory.values_BSM.shape == (3, 7, 22)
     # one token: nothing to choose
-    torch.testing.assert_close(memory.values_BSM[2], encoded.values_BSM[2, :1].expand(7, -1))
+    assert_close(memory.values_BSM[2], encoded.values_BSM[2, :1].expand(7, -1))
 
 
 @pytest.mark.parametrize(

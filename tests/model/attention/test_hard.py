@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.model.layers import select_rows
 from tests.model.attention.conftest import LENGTHS, additive_scores
@@ -15,7 +16,7 @@ def test_search_takes_the_best_position(build, encoded, source, queries):
             scores = additive_scores(attention, query[row], encoded.values_BSM[row, :length])
             best = scores.argmax().item()
             assert attended.weights_BS[row].tolist() == [float(s == best) for s in range(5)]
-            torch.testing.assert_close(attended.context_BM[row], encoded.values_BSM[row, best])
+            assert_close(attended.context_BM[row], encoded.values_BSM[row, best])
             chosen.add((row, best))
     assert len(chosen) > 3  # it does choose
 
@@ -43,9 +44,9 @@ def test_training_draws_from_the_softmax_of_the_scores(build, encoded, source, q
     error = (expected * (1 - expected) / num_draws).sqrt()
     assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
     if options:
-        torch.testing.assert_close(attended.weights_BS[0], expected)
+        assert_close(attended.weights_BS[0], expected)
         drawn_B = expected.expand(num_draws, -1)[is_drawn]
-        torch.testing.assert_close(attended.extra.log_prob_B.exp(), drawn_B)
+        assert_close(attended.extra.log_prob_B.exp(), drawn_B)
     else:
         assert torch.equal(attended.weights_BS, is_drawn.double())
 
@@ -68,7 +69,7 @@ def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, quer
     torch.manual_seed(4)
     weights = attention.step(query, memory, state).weights_BS
     [gradient] = torch.autograd.grad((weights * weighing).sum(), query)
-    torch.testing.assert_close(gradient, expected)
+    assert_close(gradient, expected)
 
 
 def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_scores(

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.fast import cross_entropy as loss_module
@@ -28,7 +29,7 @@ def test_in_bf16_the_mean_over_tokens_is_exact(case, num_tokens):
         loss, _ = chunked_cross_entropy(features, weight, bias, targets)
     [gradient] = torch.autograd.grad(loss, features, retain_graph=True)
     [mean_gradient] = torch.autograd.grad(loss / num_tokens, features)
-    torch.testing.assert_close(mean_gradient * num_tokens, gradient, rtol=1e-5, atol=0.0)
+    assert_close(mean_gradient * num_tokens, gradient, rtol=1e-5, atol=0.0)
 
 
 @pytest.mark.parametrize("rows_per_chunk", [1, 4, 100])
@@ -45,9 +46,9 @@ def test_it_is_pytorchs_and_rows_whose_target_is_padding_do_not_count(
     logits = torch.nn.functional.linear(*inputs)
     sums = {"reduction": "sum", "ignore_index": PAD}
     expected = torch.nn.functional.cross_entropy(logits, targets, label_smoothing=smoothing, **sums)
-    torch.testing.assert_close(loss, expected)
-    torch.testing.assert_close(nll, torch.nn.functional.cross_entropy(logits, targets, **sums))
-    torch.testing.assert_close(gradients, torch.autograd.grad(expected * 3.0, inputs))
+    assert_close(loss, expected)
+    assert_close(nll, torch.nn.functional.cross_entropy(logits, targets, **sums))
+    assert_close(gradients, torch.autograd.grad(expected * 3.0, inputs))
 
 
 @pytest.mark.parametrize(

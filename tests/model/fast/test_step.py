@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
@@ -104,9 +105,7 @@ def steps_of(model):
 @pytest.mark.parametrize("rows", [1, 3])
 @READOUTS
 @pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
-@pytest.mark.parametrize(
-    "name", ["additive", "dot", "scaled_dot", "slots", "uniform", "fixed", "initial"]
-)
+@pytest.mark.parametrize("name", "additive dot scaled_dot slots uniform fixed initial".split())
 @torch.no_grad()
 def test_steps_and_reordering_in_double_precision(make_model, source, name, decoder, readout, rows):
     model = make_model(name, decoder={"name": decoder}, **readout).eval()
@@ -121,8 +120,8 @@ def test_steps_and_reordering_in_double_precision(make_model, source, name, deco
     for kept_sentences in ([5, 0, 2], [2], [0], []):
         expected, plain_state = plain.step(ids, plain_state)
         scores, fast_state = fast.step(ids, fast_state)
-        torch.testing.assert_close(scores.log_probs(), expected.log_probs())
-        torch.testing.assert_close(scores.weights_RS, expected.weights_RS)
+        assert_close(scores.log_probs(), expected.log_probs())
+        assert_close(scores.weights_RS, expected.weights_RS)
         sentences = torch.tensor(kept_sentences, dtype=torch.int64).unsqueeze(1)
         slots = torch.randint(0, rows, (len(sentences), rows), generator=generator)
         index = (sentences * rows + slots).flatten()
@@ -148,7 +147,7 @@ def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candid
     top = expected.topk(num_candidates, dim=-1)
     tokens = fast_step.FastTokens(logits, torch.clone, None, num_rows=32)
     log_probs, ids = tokens.top(num_candidates, forbidden=(PAD, BOS, UNK))
-    torch.testing.assert_close(log_probs, top.values)
+    assert_close(log_probs, top.values)
     assert torch.equal(ids, top.indices)
     _, ids = tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), stride=3)
     assert torch.equal(ids, top.indices[::3])

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -49,9 +50,9 @@ def check_fast_is_plain(model, batch, ratio):
     fast, fast_gradients = loss_and_gradients(model, batch, ratio)
     with speed.plain():
         plain, plain_gradients = loss_and_gradients(model, batch, ratio)
-    torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
-    torch.testing.assert_close(fast.nll_sum, plain.nll_sum, rtol=1e-12, atol=0)
-    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+    assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
+    assert_close(fast.nll_sum, plain.nll_sum, rtol=1e-12, atol=0)
+    assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +108,8 @@ def test_gradients_of_objectives_equal_the_plain_loops(make_model, batch, name):
         plain, plain_gradients = learn()
     assert plain > 0
     assert any(gradient.any() for gradient in plain_gradients.values())
-    torch.testing.assert_close(fast, plain)
-    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
+    assert_close(fast, plain)
+    assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 
 WITHOUT_QUERY = ["fixed", "initial", "uniform"]
@@ -145,7 +146,7 @@ def test_a_subclass_has_no_fast_path_of_its_parent(make_model, batch):
     assert known_score(model.decoder.attention) is None
     loss = batch_loss(model, batch).loss_sum
     with speed.plain():
-        torch.testing.assert_close(loss, batch_loss(model, batch).loss_sum)
+        assert_close(loss, batch_loss(model, batch).loss_sum)
 
 
 @pytest.mark.parametrize("name", ["additive", "scaled_dot"])
@@ -158,7 +159,7 @@ def test_without_gradients_nothing_is_kept_for_them(make_model, batch, name):
     size = model.decoder.attention.query_projection.out_features
     assert largest.numel < expected.weights_TBS.numel() * size
     for field in ("features_NF", "hidden_TBH", "weights_TBS"):
-        torch.testing.assert_close(getattr(found, field), getattr(expected, field))
+        assert_close(getattr(found, field), getattr(expected, field))
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
@@ -167,7 +168,7 @@ def test_a_large_batch_computes_its_sigmoids_again(make_model, batch, monkeypatc
     _, expected = loss_and_gradients(model, batch, 1.0)
     monkeypatch.setattr(attention_gru, "_MAX_KEPT", 0)
     _, gradients = loss_and_gradients(model, batch, 1.0)
-    torch.testing.assert_close(gradients, expected, rtol=0, atol=0)
+    assert_close(gradients, expected, rtol=0, atol=0)
 
 
 class Largest(TorchDispatchMode):

@@ -276,7 +276,7 @@ def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
 def test_the_unknown_word_is_one_token_of_spacy(num_lines):
     """A translation that holds it is scored, forced and begun with the tokens that the model
     wrote."""
-    tokens = ["The", "<unk>", "and", "the", "<unk>", "."]
+    tokens = "The <unk> and the <unk> .".split()
     tokenizer = SpacyTokenizer("en")
     line = tokenizer.detokenize(tokens)
     assert line == "The <unk> and the <unk>."

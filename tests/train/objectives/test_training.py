@@ -118,7 +118,7 @@ def test_means_are_on_record_and_fall(guided_config, tmp_path):
     assert [list(one) for one in recorded] == [["guided", "entropy"]] * 6
     assert recorded[-1]["guided"] < 0.95 * recorded[0]["guided"]
     assert 0 < recorded[0]["entropy"] < 5  # nats per target token
-    text = (run.path / "train.log").read_text(encoding="utf-8")
+    text = (run.path / "train.log").read_text("utf-8")
     assert f", guided {recorded[-1]['guided']:.4f}, entropy {recorded[-1]['entropy']:.4f}" in text
     accumulator = EventAccumulator(str(run.path))
     accumulator.Reload()
