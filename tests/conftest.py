@@ -45,6 +45,12 @@ def heard_signals():
 
 
 @pytest.fixture(scope="module")
+def module_path(tmp_path_factory):
+    """A folder for all tests of a file."""
+    return tmp_path_factory.mktemp("module")
+
+
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     """A headless Chromium."""
     from tests.report.browsing import start_browser  # selenium may be missing

@@ -26,11 +26,12 @@ NAMES = ("AttentionMap", "Translation", "Translator", *FUNCTIONS)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("api")
+def root(module_path):
     for attention in ("fixed", "additive"):  # the last one is the newest
-        make_toy_run(root / "runs" / attention, toy_config(tokenizer="spacy", attention=attention))
-    return root
+        make_toy_run(
+            module_path / "runs" / attention, toy_config(tokenizer="spacy", attention=attention)
+        )
+    return module_path
 
 
 @pytest.fixture
@@ -118,15 +119,6 @@ def test_what_a_notebook_shows_is_text_whatever_it_holds():
     odd = AttentionMap(["a", "b", "c"], ["d"], np.array([[np.nan, 2.0, -1.0]]))._repr_html_()
     assert 'title="0.00"' in odd
     assert 'title="2.00"' in odd
-
-
-def test_several_translations_are_asked_of_the_other_method(root):
-    translator = seq2seq_attn.load(root / "runs" / "additive")
-    with pytest.raises(TypeError, match="translate_n_best"):
-        translator.translate(SOURCE, n_best=2)
-    assert len(translator.translate_n_best(SOURCE[:1], n_best=2)[0]) == 2
-    translator.search.n_best = 3
-    assert translator.translate(SOURCE, beam_size=1)[0].text
 
 
 @pytest.fixture

@@ -71,27 +71,17 @@ def test_usage_errors_exit_with_2(capsys, arguments, message):
     assert_fails(capsys, *arguments, code=2, message=message)
 
 
-def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
-    def fail(*args, **kwargs):
-        raise ValueError("two\nlines")
-
-    monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
-    assert_fails(capsys, "prepare", code=1, message="ValueError")
-    monkeypatch.setattr(
-        "seq2seq_attn.api.train.load_config", lambda *args: Path("no/such").read_text()
-    )
-    assert_fails(capsys, "prepare", code=1, message="no/such")
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
+        (ValueError("two\nlines"), "ValueError"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "no/such"), "no/such"),
         (MemoryError("17 bytes"), "--batch-size"),
         (RuntimeError("enforce fail: can't allocate memory: 17 bytes"), "--batch-size"),
         (FileNotFoundError(errno.ENOENT, "No such file"), "current folder"),
     ],
 )
-def test_errors_of_the_system_say_what_to_do(capsys, monkeypatch, error, message):
+def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, message):
     def fail(*args, **kwargs):
         raise error
 
@@ -278,14 +268,10 @@ def shown(request, monkeypatch, capsys):
     return capsys.readouterr().out
 
 
-def test_it_fits_the_terminal_and_cuts_nothing(shown):
+def test_it_fits_the_terminal_cuts_nothing_and_shows_no_types(shown):
     assert max(map(len, shown.splitlines())) <= 80
     assert not re.search(r"\w\.\.\.$", shown, re.MULTILINE)
-
-
-def test_it_shows_neither_types_nor_defaults_in_parentheses(shown):
-    assert not re.search(r"<(list|str|int|float|Path|bool)\b", shown)
-    assert not re.search(r"\[default:\s+\(", shown)
+    assert not re.search(r"<(list|str|int|float|Path|bool)\b|\[default:\s+\(", shown)
 
 
 def test_every_option_has_a_group():

@@ -149,8 +149,7 @@ def test_seeds():
 
 
 @pytest.fixture
-def toy(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def toy(tmp_path, in_tmp_path):
     write_toy_corpus(tmp_path / "toy")
     return tmp_path / "toy"
 

@@ -1,7 +1,6 @@
 """Evaluation end to end, with small real runs: translate, score, compare, write."""
 
 import csv
-import logging
 from xml.etree import ElementTree
 
 import pytest
@@ -23,7 +22,7 @@ from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 def test_one_run_on_its_test_sets(workshop, caplog):
-    with caplog.at_level(logging.INFO, logger="seq2seq_attn"):
+    with caplog.at_level("INFO", logger="seq2seq_attn"):
         report = run_evaluate(workshop, "additive")
     assert [scores.name for scores in report.sets] == ["short", "long", "all test sets"]
     assert [scores.num_pairs for scores in report.sets] == [5, 25, 30]

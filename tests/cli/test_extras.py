@@ -11,10 +11,10 @@ import pytest
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.text.tokenizers import words
+from tests import ROOT
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings
 
-ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 PACKAGES = {
@@ -91,8 +91,7 @@ def test_evaluation_without_matplotlib_draws_no_plots(workshop, without, capsys,
     assert not list(Path("additive").glob("*.png"))
 
 
-def test_training_without_tensorboard_says_so(toy_corpus, without, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_training_without_tensorboard_says_so(toy_corpus, without, capsys, in_tmp_path):
     without("tensorboard")
     options = [f"--set={setting}" for setting in toy_settings(toy_corpus)]
     assert run(["train", "-c", "base", *options, "--set=train.max_updates=1", "--run-dir=run"]) == 0

@@ -12,9 +12,8 @@ from tests.toy_run import SOURCE, TARGET
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch, workshop):
+def files(tmp_path, in_tmp_path, workshop):
     """A source, a reference, translations that are perfect, and others."""
-    monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "news.de", SOURCE)
     write_lines(tmp_path / "news.en", TARGET)
     write_lines(tmp_path / "perfect.txt", TARGET)

@@ -14,11 +14,12 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.variants import find_build
 from seq2seq_attn.serve.worker import load_runs
+from tests import ROOT
 from tests.cli.command_line import assert_fails, outputs
 from tests.cli.test_import import SHORT
 from tests.train.conftest import write_toy_corpus
 
-PLUGIN = Path(__file__).resolve().parents[2] / "examples" / "plugin"
+PLUGIN = ROOT / "examples" / "plugin"
 MODULE = "seq2seq_kernel"
 CHOSEN = f"--set=model.attention.name={MODULE}"
 

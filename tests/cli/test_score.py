@@ -17,9 +17,8 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
+def root(module_path):
     """The pairs as files."""
-    root = tmp_path_factory.mktemp("score")
     pairs = map("\t".join, zip(SOURCE, TARGET, strict=True))
     for name, lines in (
         ("source", SOURCE),
@@ -34,8 +33,8 @@ def root(tmp_path_factory):
         ("odd.tsv", ["src\ttgt", "Ein Hund\tA qux", " \tA dog", "Ein Hund\t"]),
         ("blank.tsv", ["src\ttgt", " \tA dog"]),
     ):
-        write_lines(root / name, lines)
-    return root
+        write_lines(module_path / name, lines)
+    return module_path
 
 
 @pytest.fixture(autouse=True)

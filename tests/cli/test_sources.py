@@ -51,14 +51,13 @@ def write_corpus(directory):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(module_path):
     """Runs of two updates, beside their corpus."""
-    root = tmp_path_factory.mktemp("sources")
-    write_corpus(root / "corpus")
+    write_corpus(module_path / "corpus")
     for name in SOURCES:
-        short = options(root, name, "train.max_updates=2")
-        assert run(["train", f"--run-dir={root / name}", *short]) == 0
-    return root
+        short = options(module_path, name, "train.max_updates=2")
+        assert run(["train", f"--run-dir={module_path / name}", *short]) == 0
+    return module_path
 
 
 def options(root, name, *more):
@@ -147,8 +146,7 @@ def test_evaluate_and_score(trained, capsys, caplog, name):
     assert_fails(capsys, *joined, code=2, message="--concatenate 2")
 
 
-def test_own_text_as_files_and_a_table(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_own_text_as_files_and_a_table(in_tmp_path, capsys):
     write_corpus(Path("corpus"))
     files = [Path(f"corpus/train.{language}") for language in ("de", "fr", "en")]
     rows = []
@@ -275,8 +273,7 @@ def test_a_line_whose_vectors_cannot_be_read_is_empty(trained, tmp_path, capsys,
         ("evaluate texts vectors --source test.de --reference test.de", 2, "--source"),
     ],
 )
-def test_inputs_that_do_not_fit(trained, tmp_path, monkeypatch, capsys, command, code, message):
-    monkeypatch.chdir(tmp_path)
+def test_inputs_that_do_not_fit(trained, in_tmp_path, capsys, command, code, message):
     for path in [*(trained / "corpus").iterdir(), *(trained / name for name in SOURCES)]:
         Path(path.name).symlink_to(path)
     assert_fails(capsys, *command.split(), code=code, message=message)

@@ -82,9 +82,8 @@ def _options():
 
 
 @pytest.fixture(autouse=True)
-def _warm(tmp_path, monkeypatch, capsys):
+def _warm(in_tmp_path, capsys):
     """In an empty folder, with everything imported: what is measured is the answer."""
-    monkeypatch.chdir(tmp_path)
     run(["train", "-c", "quickstart", "--dump-config"])
     for command in ARGUMENTS:
         run([command, "--device=gpu"])

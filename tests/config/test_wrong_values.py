@@ -129,8 +129,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("? [a, b]\n: 1\n", "not readable YAML"),
     ],
 )
-def test_a_wrong_file_is_one_short_line(text, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_wrong_file_is_one_short_line(text, message, in_tmp_path):
     Path("mine.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
     assert message in refusal(config_names=("mine.yaml",))
 

@@ -4,9 +4,9 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 NAMES = (
     "cosine",
     "variants:SSRU",

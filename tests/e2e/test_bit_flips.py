@@ -24,17 +24,16 @@ NUM_FLIPS = pytest.mark.parametrize("num_flips", [24, pytest.param(200, marks=py
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(module_path):
     """A configuration, and the folder of a run trained with it."""
-    directory = tmp_path_factory.mktemp("flips")
-    write_toy_corpus(directory / "text")
+    write_toy_corpus(module_path / "text")
     changes = [
         "train.max_epochs=1",
         "data.tokenizer.name=sentencepiece",
         "data.tokenizer.vocab_size=30",
     ]
-    config = load_config((), [*toy_settings(directory / "text"), *changes])
-    return config, train(config, run_dir=directory / "runs/toy").path
+    config = load_config((), [*toy_settings(module_path / "text"), *changes])
+    return config, train(config, run_dir=module_path / "runs/toy").path
 
 
 def flip_bits(folder, num_flips, use):

@@ -7,13 +7,12 @@ import re
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import seq2seq_attn
+from tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LEARN = ROOT / "docs" / "learn"
 CHAPTERS = sorted(LEARN.glob("[0-9]*.py"))
 CELL = re.compile(r"^# %%(.*)\n", re.MULTILINE)
@@ -66,13 +65,12 @@ def test_each_exercise_has_a_hidden_answer_that_checks_itself(path):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(module_path):
     """A project folder with the embedded corpus alone, where chapters leave their runs for the next
     ones."""
-    folder = tmp_path_factory.mktemp("course")
-    (folder / "data").mkdir()
-    (folder / "data" / "captions").symlink_to(ROOT / "data" / "captions")
-    return folder
+    (module_path / "data").mkdir()
+    (module_path / "data" / "captions").symlink_to(ROOT / "data" / "captions")
+    return module_path
 
 
 @pytest.mark.slow

@@ -30,12 +30,11 @@ OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(module_path):
     """A folder with a run `old` on words, the toy corpus, and a new text with words that the run
     lacks."""
-    folder = tmp_path_factory.mktemp("finetune")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+        patch.chdir(module_path)
         write_toy_corpus(Path("corpus"))
         settings = [
             *toy_settings(Path("corpus")),
@@ -47,8 +46,8 @@ def finished(tmp_path_factory):
         ]
         train(load_config(["base"], settings), run_dir=Path("old"))
     rows = ["de\ten", *(f"{source}\t{target}" for source, target in NEW)]
-    (folder / "new.tsv").write_text("\n".join(rows) + "\n", "utf-8")
-    return folder
+    (module_path / "new.tsv").write_text("\n".join(rows) + "\n", "utf-8")
+    return module_path
 
 
 @pytest.fixture(autouse=True)

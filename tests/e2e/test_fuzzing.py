@@ -109,26 +109,27 @@ class Folder(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("fuzzing")
-    run = make_toy_run(path / "run")
+def folder(module_path):
+    run = make_toy_run(module_path / "run")
     run.write_environment([], "cpu")
-    shutil.copy(run.config_path, path / "own.yaml")
+    shutil.copy(run.config_path, module_path / "own.yaml")
     write_tensors(
-        path / "small.safetensors", {"a": torch.ones(3, 2), "b": torch.zeros(1)}, {"x": [1, None]}
+        module_path / "small.safetensors",
+        {"a": torch.ones(3, 2), "b": torch.zeros(1)},
+        {"x": [1, None]},
     )
     system = System("run", [run], device="cpu")
     translate_set(system, EvaluationSet("test", [], []), hyps_dir=run.hyps_dir)
     line = '{"event": "validation", "update": 1, "bleu": 1.5, "perplexity": 9.25}\n'
     run.metrics_path.write_text(line * 5)
-    np.save(path / "a.npy", np.ones((3, 2)))
-    np.savez_compressed(path / "a.npz", x=np.ones((3, 2)))
-    (path / "a.links").write_text("0-0 1-2 2-1\n\n3-3\n")
-    (path / "a.vec").write_text("2 3\nHund 1 2 3\nKatze 1e-3 -0.5 7\n")
-    (path / "a.txt").write_text("Ein Hund\nŁódź – „ja“\n")
+    np.save(module_path / "a.npy", np.ones((3, 2)))
+    np.savez_compressed(module_path / "a.npz", x=np.ones((3, 2)))
+    (module_path / "a.links").write_text("0-0 1-2 2-1\n\n3-3\n")
+    (module_path / "a.vec").write_text("2 3\nHund 1 2 3\nKatze 1e-3 -0.5 7\n")
+    (module_path / "a.txt").write_text("Ein Hund\nŁódź – „ja“\n")
     for name in ("run", "run/hyps", "."):  # a file that it does not list is not checked
-        (path / name / MANIFEST).write_text("{}")
-    return Folder(path, run, system)
+        (module_path / name / MANIFEST).write_text("{}")
+    return Folder(module_path, run, system)
 
 
 def read_own_text(folder, path):

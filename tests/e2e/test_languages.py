@@ -1,7 +1,6 @@
 """Text in any language: trained on, translated and scored, from and into English."""
 
 import json
-import logging
 from pathlib import Path
 
 import pytest
@@ -52,14 +51,13 @@ def slow_but(codes, *more):
 
 
 @pytest.mark.parametrize(("code", "is_target"), slow_but(["km"], True) + slow_but([], False))
-def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypatch, caplog):
-    monkeypatch.chdir(tmp_path)
+def test_training_translating_and_evaluating(code, is_target, in_tmp_path, caplog):
     source, target = ("en", code) if is_target else (code, "en")
     lines = LANGUAGES[code]["lines"]
     for language, text in ((code, lines), ("en", ENGLISH)):
         Path(f"text.{language}").write_text("\n".join(text) + "\n", "utf-8")
     splits = [f"--{split}=text" for split in ("train", "valid", "test")]
-    caplog.set_level(logging.WARNING)
+    caplog.set_level("WARNING")
     assert run(["train", *splits, f"--source-language={source}", *TINY]) == 0
     assert run(["translate", "-i", f"text.{source}", "-o", "out"]) == 0
     Path("one").write_text(min(lines if source == code else ENGLISH, key=len), "utf-8")

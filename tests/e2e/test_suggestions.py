@@ -5,14 +5,13 @@ import re
 import shutil
 from doctest import REPORT_NDIFF, DocTestFinder, DocTestRunner
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 
 import seq2seq_attn
 from seq2seq_attn.__main__ import run
+from tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
 TRANSLATION = "The small dog that the woman sees is sleeping today."
 SUGGESTED = {
@@ -58,14 +57,13 @@ def test_the_api_page_explains_every_public_name():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(module_path):
     """A folder with a run of quickstart."""
-    folder = tmp_path_factory.mktemp("quickstart")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+        patch.chdir(module_path)
         settings = {"train.num_threads": 1}
         seq2seq_attn.train_model("quickstart", settings, run_dir="runs/quickstart")
-    return folder
+    return module_path
 
 
 @pytest.mark.slow

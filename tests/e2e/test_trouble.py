@@ -14,11 +14,11 @@ from seq2seq_attn.text import multi30k
 from seq2seq_attn.train import update
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.session import locked
+from tests import ROOT
 from tests.cli.command_line import set_options
 from tests.toy_run import make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "trouble.md").read_text("utf-8")
 QUOTED = re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
 SETTINGS = [*toy_settings(Path("toy")), "train.max_updates=2", "train.max_bad_updates=2"]
@@ -62,24 +62,23 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(module_path):
     """A folder with a toy corpus and with runs."""
-    folder = tmp_path_factory.mktemp("trouble")
-    write_toy_corpus(folder / "toy")
-    (folder / "short").mkdir()
+    write_toy_corpus(module_path / "toy")
+    (module_path / "short").mkdir()
     for language in ("de", "en"):
-        (folder / "short" / f"valid.{language}").write_text("Hund\n" * 24)
-    (folder / "numbers.tsv").write_text("Hund\tdog\t1\n" * 9)
-    (folder / "latin.txt").write_bytes("Der Hund läuft.\n".encode("latin-1"))
-    make_toy_run(folder / "words", toy_config(tokenizer="spacy"))
-    make_toy_run(folder / "fixed", toy_config(attention="fixed"))
-    shutil.copytree(folder / "words", folder / "damaged")
-    with (folder / "damaged" / "config.yaml").open("a") as file:
+        (module_path / "short" / f"valid.{language}").write_text("Hund\n" * 24)
+    (module_path / "numbers.tsv").write_text("Hund\tdog\t1\n" * 9)
+    (module_path / "latin.txt").write_bytes("Der Hund läuft.\n".encode("latin-1"))
+    make_toy_run(module_path / "words", toy_config(tokenizer="spacy"))
+    make_toy_run(module_path / "fixed", toy_config(attention="fixed"))
+    shutil.copytree(module_path / "words", module_path / "damaged")
+    with (module_path / "damaged" / "config.yaml").open("a") as file:
         file.write("\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+        patch.chdir(module_path)
         assert run([*shlex.split(TOY), "--run-dir", "trained"]) == 0
-    return folder
+    return module_path
 
 
 @pytest.fixture

@@ -6,20 +6,19 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(module_path):
     """A virtual environment with the wheel alone; the dependencies are this environment's, through
     a .pth file."""
-    folder = tmp_path_factory.mktemp("wheel")
-    checkout = folder / "checkout"
+    checkout = module_path / "checkout"
     for name in "seq2seq_attn configs data tests pyproject.toml README.md LICENSE".split():
         source = ROOT / name
         if source.is_dir():
@@ -27,18 +26,18 @@ def installed(tmp_path_factory):
             shutil.copytree(source, checkout / name, ignore=ignore)
         else:
             shutil.copy(source, checkout / name)
-    build = [sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", checkout]
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", module_path / "dist", checkout]
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.rmtree(checkout)
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    python = folder / "venv" / "bin" / "python"
-    [wheel] = (folder / "dist").glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(module_path / "venv")], check=True)
+    python = module_path / "venv" / "bin" / "python"
+    [wheel] = (module_path / "dist").glob("*.whl")
     install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
     subprocess.run(install, check=True, env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
-    [site] = (folder / "venv" / "lib").glob("python*/site-packages")
+    [site] = (module_path / "venv" / "lib").glob("python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    return folder / "venv" / "bin" / "seq2seq"
+    return module_path / "venv" / "bin" / "seq2seq"
 
 
 def test_quickstart_in_an_empty_folder(installed, tmp_path):

@@ -4,26 +4,25 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[2]
 PATHS = ["tests/search", "tests/contract", "tests/model", "tests/golden", "tests/translate"]
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory):
+def copy(module_path):
     """The checkout without the folder and its own tests."""
-    to = tmp_path_factory.mktemp("plain")
     ignore = shutil.ignore_patterns("__pycache__", "prepared", "multi30k")
     for name in "seq2seq_attn tests scripts configs data examples".split():
-        shutil.copytree(ROOT / name, to / name, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", to)
-    shutil.rmtree(to / "seq2seq_attn" / "model" / "fast")
-    shutil.rmtree(to / "tests" / "model" / "fast")
-    return to
+        shutil.copytree(ROOT / name, module_path / name, ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", module_path)
+    shutil.rmtree(module_path / "seq2seq_attn" / "model" / "fast")
+    shutil.rmtree(module_path / "tests" / "model" / "fast")
+    return module_path
 
 
 def test_all_that_models_do_works_without_it(copy):

@@ -1,7 +1,6 @@
 """Attention analyzed: forced decoding, words and links together, against plain Python on a small
 real model."""
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -39,12 +38,13 @@ CAPTIONS = EvaluationSet("test", SOURCE, TARGET, caption_links(SOURCE, TARGET, L
 
 
 @pytest.fixture(scope="module")
-def translators(tmp_path_factory):
-    root = tmp_path_factory.mktemp("attention")
-    make_toy_run(root / "characters", toy_config(tokenizer="characters"))
-    make_toy_run(root / "sentencepiece")
-    make_toy_run(root / "fixed", toy_config(attention="fixed"))
-    return {name: load(root / name, "cpu") for name in ("characters", "sentencepiece", "fixed")}
+def translators(module_path):
+    make_toy_run(module_path / "characters", toy_config(tokenizer="characters"))
+    make_toy_run(module_path / "sentencepiece")
+    make_toy_run(module_path / "fixed", toy_config(attention="fixed"))
+    return {
+        name: load(module_path / name, "cpu") for name in ("characters", "sentencepiece", "fixed")
+    }
 
 
 def character_ranges(line):
@@ -132,7 +132,7 @@ def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warnin
     translators, caplog
 ):
     gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level("WARNING"):
         scores = score_shifts(decode_gold(translators["characters"], SOURCE, TARGET, gold))
     assert len(caplog.records) == 1
     assert "2 of 12" in caplog.text

@@ -14,13 +14,12 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(module_path):
     """A folder with the run `run`, whose validation pairs were set aside from its training text,
     and its text."""
-    folder = tmp_path_factory.mktemp("trained")
-    write_toy_corpus(folder / "text")
-    train_run(folder, "run", "data.valid=null")
-    return folder
+    write_toy_corpus(module_path / "text")
+    train_run(module_path, "run", "data.valid=null")
+    return module_path
 
 
 @pytest.mark.parametrize(("split", "num_pairs"), [("valid", 12), ("test", 20)])
@@ -38,8 +37,7 @@ def test_the_default_is_the_test_set(trained):
     assert test_set.references == (trained / "text/test.en").read_text().splitlines()
 
 
-def test_the_reverse_model_keeps_the_sets_and_their_links_swapped(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_reverse_model_keeps_the_sets_and_their_links_swapped(tmp_path, in_tmp_path):
     settings = ["data.limit={train: 40, valid: 9, test: 9}", "train.max_updates=1"]
     config = load_config(["quickstart"], [*settings, "train.objectives={agreement: {}}"])
     run = train(config, run_dir=tmp_path / "run")

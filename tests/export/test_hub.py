@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import yaml
 
-from seq2seq_attn import evaluate, load
+from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.hub import make_card, push_run
@@ -166,13 +166,6 @@ def test_nothing_is_downloaded_but_the_files_of_a_run(served, run):
     served.files["model.pickle"] = b"not downloaded"
     downloaded = {path.name for path in Run.open(f"hf:{NAME}").path.iterdir()}
     assert downloaded == served.files.keys() - {"README.md", "model.pickle"}
-
-
-@pytest.mark.usefixtures("served")
-def test_a_run_from_the_hub_is_evaluated_on_files(run):
-    push_run(run, NAME)
-    with pytest.raises(UserError, match="--source FILE --reference FILE"):
-        evaluate(f"hf:{NAME}")
 
 
 def test_the_card_tells_scores_with_signature_seed_data_and_license(run):

@@ -4,7 +4,6 @@ uses numpy alone."""
 import json
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import onnx
@@ -19,6 +18,7 @@ from seq2seq_attn.export import onnx as onnx_export
 from seq2seq_attn.export.model_graphs import Graphs
 from seq2seq_attn.export.onnx import export_onnx
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from tests import ROOT
 from tests.toy_run import make_toy_run, toy_config
 
 LINES = [
@@ -27,7 +27,7 @@ LINES = [
     "das Kind schläft",
 ]  # the package splits lines longer than data.max_length
 SIDE = {"tokenizer": "spacy", "language": "de", "lowercase": True}
-EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
+EXAMPLE = ROOT / "examples" / "translate_onnx.py"
 
 
 @pytest.mark.parametrize(

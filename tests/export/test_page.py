@@ -68,15 +68,14 @@ def test_the_curve_is_of_saved_translations(captions, captions_page):
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory):
+def own(module_path):
     """A run on text of one's own, with saved translations of its test set that have mistakes."""
-    folder = tmp_path_factory.mktemp("own")
     for side, lines in (("de", SOURCE), ("en", TARGET)):
-        (folder / f"text.{side}").write_text("\n".join([*lines, ""]), "utf-8")
-    text = str(folder / "text")
+        (module_path / f"text.{side}").write_text("\n".join([*lines, ""]), "utf-8")
+    text = str(module_path / "text")
     splits = {"train": text, "valid": text, "test": {"test": text}}
-    config = toy_config(corpus="files", data_dir=str(folder), **splits)
-    run = make_toy_run(folder / "own", config)
+    config = toy_config(corpus="files", data_dir=str(module_path), **splits)
+    run = make_toy_run(module_path / "own", config)
     run.hyps_dir.mkdir(exist_ok=True)
     content = "".join(f"{line} wrong\n" for line in TARGET)
     write_listed(run.hyps_dir / "test.txt", content.encode())

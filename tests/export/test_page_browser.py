@@ -12,7 +12,6 @@ from seq2seq_attn.report.template import embedded_json
 from tests.report.browsing import (
     CONTRAST,
     ActionChains,
-    By,
     Keys,
     WebDriverWait,
     every,
@@ -99,23 +98,18 @@ def test_it_translates_as_the_package_does(browser, address, runs, beam_size):
 
 def test_words_are_marked_forced_and_replaced(browser, address):
     show(browser, address)
-    area = one(browser, "#text")
-    area.clear()
-    area.send_keys("Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
-    section = one(browser, "#run-0")
+    write(browser, LONG)
     click_summary(browser, "table")  # which stays open
-    assert [word.text for word in section.find_elements(By.CSS_SELECTOR, ".word.unknown")] == [
-        "Xylophon",
-        "spielt",
-    ]
-    section.find_elements(By.CSS_SELECTOR, ".row.target .word")[1].click()
+    unknown = every(browser, "#run-0 .word.unknown")
+    assert [word.text for word in unknown] == ["Xylophon", "spielt"]
+    every(browser, TARGET)[1].click()
     assert len(every(browser, "#run-0 .choices button")) == 5
-    every(browser, "#run-0 .row:not(.target) .word")[2].click()
+    every(browser, SOURCE)[2].click()
     assert every(browser, "#run-0 .word.forced")
     assert table(browser)[1][2] == "100 %"
     one(browser, "#run-0 .reset").click()
     assert not every(browser, "#run-0 .word.forced")
-    every(browser, "#run-0 .row.target .word")[1].click()
+    every(browser, TARGET)[1].click()
     before = one(browser, "#run-0 .translation").text
     every(browser, "#run-0 .choices button")[1].click()
     assert one(browser, "#run-0 .translation").text != before
@@ -126,13 +120,12 @@ def test_words_are_marked_forced_and_replaced(browser, address):
 
 
 def test_changing_a_word_clears_the_attention_forced_on_later_ones(browser, address):
-    source, target = "#run-0 .row:not(.target) .word", "#run-0 .row.target .word"
-    show(browser, f"{address}#text=Ein Hund rennt über die grüne Wiese und spielt Fußball im Park.")
+    show(browser, f"{address}#text={LONG}")
     for word in (2, 1):
-        every(browser, target)[word].click()
-        every(browser, source)[2].click()
+        every(browser, TARGET)[word].click()
+        every(browser, SOURCE)[2].click()
     assert len(every(browser, "#run-0 .word.forced")) == 1
-    every(browser, target)[0].click()
+    every(browser, TARGET)[0].click()
     every(browser, "#run-0 .choices button")[1].click()
     assert not every(browser, "#run-0 .word.forced")
 
@@ -224,9 +217,9 @@ def test_mistakes_are_told_from_differences(browser, address, captions_page):
 
 def test_words_are_linked_where_one_points_and_keep_the_focus(browser, address):
     show(browser, f"{address}#text={LINES[0]}")
-    ActionChains(browser).move_to_element(one(browser, "#run-0 .row:not(.target) .word")).perform()
-    assert "%" in (one(browser, "#run-0 .row.target .word").get_attribute("title") or "")
-    browser.execute_script("arguments[0].focus()", one(browser, "#run-0 .row.target .word"))
+    ActionChains(browser).move_to_element(one(browser, SOURCE)).perform()
+    assert "%" in (one(browser, TARGET).get_attribute("title") or "")
+    browser.execute_script("arguments[0].focus()", one(browser, TARGET))
     focused(browser).send_keys(Keys.ENTER)
     assert focused(browser).get_attribute("aria-pressed") == "true"
     assert every(browser, "#run-0 .choices button")
@@ -234,9 +227,9 @@ def test_words_are_linked_where_one_points_and_keep_the_focus(browser, address):
 
 def test_a_script_from_right_to_left_and_a_wide_one(browser, address):
     show(browser, f"{address}#text=שלום עולם טוב")
-    [first, *_, last] = every(browser, "#run-0 .row:not(.target) .word")
+    [first, *_, last] = every(browser, SOURCE)
     assert first.location["x"] > last.location["x"]
-    [first, *_, last] = every(browser, "#run-0 .row.target .word")
+    [first, *_, last] = every(browser, TARGET)
     assert first.location["x"] < last.location["x"]
     show(browser, f"{address}#text=一只 狗 跑 过 草地 。", width=360)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 360

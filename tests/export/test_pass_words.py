@@ -1,15 +1,15 @@
 """The example for ONNX passes unknown words as the package does. The model is a dictionary."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from seq2seq_attn.text.known_words import PATTERN
+from tests import ROOT
 from tests.translate.test_unknown import PAIRS, WORDS, translate
 
-PATH = Path(__file__).parents[2] / "examples" / "pass_words.py"
+PATH = ROOT / "examples" / "pass_words.py"
 SPEC = importlib.util.spec_from_file_location("pass_words", PATH)
 pass_words = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(pass_words)

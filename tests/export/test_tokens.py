@@ -19,9 +19,10 @@ from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from tests import ROOT
 from tests.report.test_web import node
 
-WEB = Path(__file__).parents[2] / "seq2seq_attn" / "export" / "web"
+WEB = ROOT / "seq2seq_attn" / "export" / "web"
 LANGUAGES = Path(__file__).parents[1] / "e2e" / "languages.yaml"
 HARD = [
     "https://example.org/a?b=1 ist (sehr) gut!? \"Hallo\", sagt er: 'Na?'",

@@ -44,11 +44,10 @@ def numbers(value):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(module_path):
     """A run of one update on a toy corpus."""
-    folder = tmp_path_factory.mktemp("run")
-    settings = measure.toy_settings(folder / "toy") | {"train.max_updates": 1}
-    return train_run(load_config([], settings), run_dir=folder / "run")
+    settings = measure.toy_settings(module_path / "toy") | {"train.max_updates": 1}
+    return train_run(load_config([], settings), run_dir=module_path / "run")
 
 
 def test_a_run_is_timed_in_each_precision(trained, capfd):

@@ -19,15 +19,14 @@ TINY = {"data.limit": {"train": 60, "valid": 5, "test": 20}, "train.max_epochs":
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory):
+def shown(module_path):
     """The folder where it ran, and all that it printed."""
-    folder = tmp_path_factory.mktemp("demo")
     command = [sys.executable, "-m", "scripts.laboratory.demo", *set_arguments(TINY)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = subprocess.run(command, cwd=folder, env=environment, **pipes)
+    done = subprocess.run(command, cwd=module_path, env=environment, **pipes)
     assert done.returncode == 0, done.stdout
-    return folder, done.stdout
+    return module_path, done.stdout
 
 
 def test_it_shows_one_sentence_then_attention_then_bleu_by_length_then_what_to_run(shown):

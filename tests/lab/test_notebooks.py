@@ -12,10 +12,9 @@ NAMES = [f"{chapter.stem}.ipynb" for chapter in chapters()]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("notebooks")
-    assert notebooks.write(folder) == 0
-    return folder
+def folder(module_path):
+    assert notebooks.write(module_path) == 0
+    return module_path
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,12 +11,6 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
 
-@pytest.fixture(scope="module")
-def pages():
-    """The documents of docs/."""
-    return {path: path.read_text("utf-8") for path in render.DOCS.rglob("*.md")}
-
-
 @pytest.fixture
 def change_record(monkeypatch):
     """Replaces a value in a record, as it is read."""
@@ -89,21 +83,6 @@ def test_a_record_is_shown_or_listed_with_a_reason():
     generated = "\n".join(text for _, text in docs.documents())
     not_shown = {name for name, record in records.items() if not is_shown(record, generated)}
     assert sorted(not_shown) == sorted(listed)
-
-
-def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
-    names = [
-        "results.md",
-        "quality.md",
-        "mechanisms.md",
-        "typos.md",
-        "speed/README.md",
-    ]
-    for name in (*names, "bottleneck/README.md"):
-        title, opening, picture, *_ = pages[render.DOCS / name].split("\n\n")
-        assert title.startswith("# "), name
-        assert len(opening.splitlines()) == 3, name
-        assert picture.startswith("!["), name
 
 
 def test_records_of_a_machine_without_bf16_and_git_are_shown():

@@ -50,16 +50,15 @@ TINY = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(module_path):
     """The working folder of a finished experiment, with its records in place of `docs`."""
-    folder = tmp_path_factory.mktemp("lab")
-    (folder / "tiny.yaml").write_text(yaml.safe_dump(TINY))
+    (module_path / "tiny.yaml").write_text(yaml.safe_dump(TINY))
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(experiments, "FOLDER", folder)
-        patch.setattr(experiments, "ROOT", folder)
+        patch.chdir(module_path)
+        patch.setattr(experiments, "FOLDER", module_path)
+        patch.setattr(experiments, "ROOT", module_path)
         main(["run", "tiny"])
-        yield folder
+        yield module_path
 
 
 def runs(folder):

@@ -42,8 +42,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs") / "site"
+def folder(module_path):
+    folder = module_path / "site"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     assert pages.build(folder) == 0
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 60.0

@@ -14,8 +14,9 @@ from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.variants import build_variant, find_build, import_variants, located
 from seq2seq_attn.train.loss import build_objectives
+from tests import ROOT
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 SIZES = {
     "query_size": 7,
     "memory_size": 11,

@@ -2,7 +2,6 @@
 runs."""
 
 import base64
-import logging
 
 import numpy as np
 import pytest
@@ -18,17 +17,16 @@ LINES = [*SOURCE, "Ein ✈ Hund", ""]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    root = tmp_path_factory.mktemp("runs")
-    make_toy_run(root / "additive")
-    make_toy_run(root / "fixed", toy_config(attention="fixed"), seed=4)
+def runs(module_path):
+    make_toy_run(module_path / "additive")
+    make_toy_run(module_path / "fixed", toy_config(attention="fixed"), seed=4)
     measured = (
         '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
     )
-    (root / "fixed" / "metrics.jsonl").write_text(measured, "utf-8")
-    (root / "src").write_text("\n".join(LINES) + "\n", "utf-8")
-    (root / "ref").write_text("\n".join([*TARGET, "A plane.", "Nothing."]) + "\n", "utf-8")
-    return root
+    (module_path / "fixed" / "metrics.jsonl").write_text(measured, "utf-8")
+    (module_path / "src").write_text("\n".join(LINES) + "\n", "utf-8")
+    (module_path / "ref").write_text("\n".join([*TARGET, "A plane.", "Nothing."]) + "\n", "utf-8")
+    return module_path
 
 
 def inside_page(path):
@@ -95,7 +93,7 @@ def test_translate_bounds_the_lines_of_a_page(runs, tmp_path, monkeypatch, caplo
     monkeypatch.setattr(writers, "MAX_PAGE_LINES", 2)
     options = {"run": runs / "additive", "output": tmp_path / "out"}
     page = tmp_path / "b.html"
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level("WARNING"):
         translate(SOURCE, attention=page, **options)
         translate([""], attention=tmp_path / "blank.html", **options)
     assert len(inside_page(page)["lines"]) == 2

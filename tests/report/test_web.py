@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.report.html import SCRIPTS, WEB
+from tests import ROOT
 
 TESTS = Path(__file__).parent / "web"
-CONFIG = Path(__file__).parents[2] / ".oxlintrc.json"
+CONFIG = ROOT / ".oxlintrc.json"
 
 
 def node():

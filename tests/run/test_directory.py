@@ -113,8 +113,8 @@ def test_the_environment_is_on_record(run):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    return make_toy_run(tmp_path_factory.mktemp("whole") / "run").path
+def whole(module_path):
+    return make_toy_run(module_path / "run").path
 
 
 @pytest.fixture

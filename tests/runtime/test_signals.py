@@ -1,6 +1,5 @@
 """Signals that ask training to stop."""
 
-import logging
 import os
 import signal
 import threading
@@ -36,7 +35,7 @@ def test_the_first_signal_is_noted_and_the_second_leaves(number, error, message,
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_that_was_ignored_stays_ignored(number, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     former = signal.signal(number, signal.SIG_IGN)
     try:
         with record_signals() as stop:

@@ -9,13 +9,12 @@ from tests.toy_run import make_toy_run, toy_config
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(module_path):
     """A run from German to English, and one back."""
-    folder = tmp_path_factory.mktemp("runs")
     back = toy_config(tokenizer="spacy", source_language="en", target_language="de")
-    make_toy_run(folder / "de-en", toy_config(tokenizer="spacy"))
-    make_toy_run(folder / "en-de", back, is_reverse=True)
-    return [folder / "de-en", folder / "en-de"]
+    make_toy_run(module_path / "de-en", toy_config(tokenizer="spacy"))
+    make_toy_run(module_path / "en-de", back, is_reverse=True)
+    return [module_path / "de-en", module_path / "en-de"]
 
 
 @pytest.fixture(scope="module")

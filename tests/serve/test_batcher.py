@@ -3,7 +3,6 @@
 import asyncio
 import http.client
 import json
-import logging
 import math
 from concurrent.futures import ThreadPoolExecutor
 
@@ -87,7 +86,7 @@ def test_an_error_of_a_variant_is_logged_with_its_line(slow, caplog):
 
 
 def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     app = make_app(served(PAIR, batch_size=3))
     body = json.dumps({"q": "dropped", "source": "fr", "target": "it"})
     with serving(app) as client, ThreadPoolExecutor(1) as pool:

@@ -1,6 +1,5 @@
 """Connections are bounded, in number and in time."""
 
-import logging
 import socket
 
 import pytest
@@ -19,7 +18,7 @@ def few(monkeypatch):
 
 @pytest.mark.usefixtures("few")
 def test_a_surplus_of_connections_is_closed_with_one_line(caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     with serving(make_app(served())) as client:
         idle = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(9)]
         for surplus in idle[3:]:

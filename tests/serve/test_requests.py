@@ -2,7 +2,6 @@
 
 import base64
 import json
-import logging
 import re
 
 import pytest
@@ -39,7 +38,7 @@ from tests.waiting import wait_for
 def test_what_cannot_be_translated_is_refused_and_logged_without_text(
     client, caplog, path, body, status, named
 ):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     answered, text = client.ask("POST", path, body)
     assert answered == status
     assert named in text
@@ -191,6 +190,6 @@ def test_a_wrong_method_names_the_methods_of_its_path(client):
 
 
 def test_a_log_line_names_the_client(client, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     client.ask("GET", "/health")
     wait_for(lambda: "127.0.0.1 GET /health 200" in caplog.text)

@@ -14,9 +14,9 @@ FACTS = LineFacts(one_sentence=True, ratio=20.0)  # so that each translation is 
 
 
 @pytest.fixture(scope="module")
-def single(tmp_path_factory):
+def single(module_path):
     """A client of a run that was trained on single sentences, and the run's translator."""
-    run = make_toy_run(tmp_path_factory.mktemp("runs") / "single", facts=FACTS)
+    run = make_toy_run(module_path / "single", facts=FACTS)
     loaded = load_runs({("de", "en"): run}, [], {"device": "cpu"})
     with serving(make_app(loaded)) as client:
         yield client, load(run.path, device="cpu")

@@ -11,9 +11,8 @@ PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(in_tmp_path):
     """Writes a file in the working directory, compressed if its name says so; returns its name."""
-    monkeypatch.chdir(tmp_path)
 
     def write_file(name, content):
         data = content.encode() if isinstance(content, str) else content

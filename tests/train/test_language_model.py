@@ -29,8 +29,7 @@ LANGUAGE_MODEL = {
 }
 
 
-def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path, in_tmp_path):
     small = ("model.tie_embeddings=none", "model.readout_size=null", "train.max_updates=2")
     train(toy_config(*small, f"data.data_dir={tmp_path}"), run_dir=Path("mt"))
     settings = {**LANGUAGE_MODEL, "train.max_updates": None, "train.schedule.warmup_updates": 0}

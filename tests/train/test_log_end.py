@@ -47,11 +47,6 @@ def test_without_a_test_set_the_validation_set_is_evaluated(train_toy, settings,
     assert ("seq2seq translate" in logged(run)) == has_sentence
 
 
-def test_another_metric_is_explained(train_toy):
-    text = logged(train_toy("train.validation.metric=exact"))
-    assert "validation exact match (translations of 100 that are equal to the reference)" in text
-
-
 @pytest.mark.parametrize(
     ("scores", "metric", "loss", "expected"),
     [

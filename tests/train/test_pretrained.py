@@ -1,7 +1,6 @@
 """Start values that are not random: the weights of another run, word vectors, a translation table.
 A resumed and moved run needs none of their files."""
 
-import logging
 import re
 import shutil
 from pathlib import Path
@@ -27,10 +26,10 @@ LETTERS = "abdefgHKlMnrstu"
 
 
 @pytest.fixture(scope="module")
-def before(toy_config, tmp_path_factory):
+def before(toy_config, module_path):
     """The run to start from."""
     config = toy_config("train.max_updates=6", "seed=5")
-    return train(config, run_dir=tmp_path_factory.mktemp("start") / "before")
+    return train(config, run_dir=module_path / "before")
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def embedded(run, name):
 
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])
 def test_training_starts_from_the_best_weights(train_toy, before, average_decay, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     settings = [f"train.start_from={before.path}", f"train.optimizer.average_decay={average_decay}"]
     run = train_toy(*settings, *HARDLY, "model.dropout.embedding=0.6")
     assert largest_difference(run, before) < 1e-4
@@ -69,7 +68,7 @@ def test_training_starts_from_the_best_weights(train_toy, before, average_decay,
 
 @pytest.mark.parametrize("freeze", ["true", "false"])
 def test_training_starts_from_word_vectors(train_toy, vectors, freeze, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     settings = [
         f"model.embedding.source_vectors={vectors}",
         f"model.embedding.freeze={freeze}",
@@ -102,7 +101,7 @@ def test_trained_word_vectors_and_lexicons_are_kept(train_toy, tmp_path, vectors
 
 
 def test_both_models_of_an_agreement_start_from_the_other_run(train_toy, before, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level("INFO")
     agreement = "train.objectives={agreement: {}}"
     both = train_toy(agreement, "train.max_updates=4", name="both")
     run = train_toy(agreement, *HARDLY, f"train.start_from={both.path}")
@@ -159,9 +158,8 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
     ],
 )
 def test_what_does_not_fit_is_refused_before_data_is_prepared(
-    toy_config, tmp_path, before, setting, message, monkeypatch
+    toy_config, before, setting, message, in_tmp_path
 ):
-    monkeypatch.chdir(tmp_path)
     Path("short.vec").write_text("a 1 2 3\n")
     Path("wrong.vec").write_text("a b\n")
     start = [] if "_vectors" in setting else [f"train.start_from={before.path}"]

@@ -25,8 +25,8 @@ def make_run(path, *, seed=4, output="copy", tokenizer="spacy"):
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("runs") / "copy")
+def run_path(module_path):
+    return make_run(module_path / "copy")
 
 
 @pytest.fixture

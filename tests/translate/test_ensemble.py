@@ -15,14 +15,13 @@ LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    root = tmp_path_factory.mktemp("runs")
-    make_toy_run(root / "a", seed=4)
-    make_toy_run(root / "same-as-a", seed=4)
-    make_toy_run(root / "b", seed=5)
-    make_toy_run(root / "fixed", toy_config(attention="fixed"), seed=6)
-    make_toy_run(root / "fixed-too", toy_config(attention="fixed"), seed=7)
-    return root
+def runs(module_path):
+    make_toy_run(module_path / "a", seed=4)
+    make_toy_run(module_path / "same-as-a", seed=4)
+    make_toy_run(module_path / "b", seed=5)
+    make_toy_run(module_path / "fixed", toy_config(attention="fixed"), seed=6)
+    make_toy_run(module_path / "fixed-too", toy_config(attention="fixed"), seed=7)
+    return module_path
 
 
 @pytest.mark.parametrize("precision", ["auto", "bf16", "int8"])

@@ -11,8 +11,8 @@ LINES = [*SOURCE, "", "Ein Zebra rennt.", "Hund " * 150]
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    return load(make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path, device="cpu")
+def translator(module_path):
+    return load(make_toy_run(module_path / "toy").path, device="cpu")
 
 
 def texts(translations):

@@ -16,8 +16,8 @@ SINGLE = LineFacts(one_sentence=True)
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "single"
+def translator(module_path):
+    path = module_path / "single"
     return load(make_toy_run(path, facts=SINGLE).path, device="cpu")
 
 

@@ -28,8 +28,8 @@ def load_toy(folder, tokenizer, **data):
 
 
 @pytest.fixture(scope="module", params=EAGERNESS)
-def translator(request, tmp_path_factory):
-    return load_toy(tmp_path_factory.mktemp(request.param) / "toy", request.param)
+def translator(request, module_path):
+    return load_toy(module_path / request.param, request.param)
 
 
 def glossary(*rows):

@@ -29,8 +29,8 @@ B = UNK + 2
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory):
-    return make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path
+def run_path(module_path):
+    return make_toy_run(module_path / "toy").path
 
 
 @pytest.fixture(scope="module")
