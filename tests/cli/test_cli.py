@@ -111,7 +111,7 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     assert not Path("runs").exists()
 
 
-def test_the_whole_way(capsys, toy_corpus, tmp_path):
+def test_the_whole_way(capsys, toy_corpus):
     [path] = outputs(capsys, "train", *settings(toy_corpus, "train.max_updates=4"))
     assert path.startswith("runs/")
     assert path.endswith("-toy-s1")

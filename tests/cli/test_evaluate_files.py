@@ -88,7 +88,7 @@ def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(
     assert (workshop / "additive" / name).exists()
 
 
-def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
+def test_hypotheses_are_reused_only_if_nothing_changed(workshop):
     translate_and_score(workshop, "none", split=["short"])
     path = workshop / "none/hyps/short.txt"
     write_listed(path, "".join(f"marked {line}\n" for line in TARGET).encode())

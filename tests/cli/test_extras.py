@@ -1,7 +1,6 @@
 """A package of an extra may be missing: a command works without it, or names the extra."""
 
 import re
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError
@@ -13,6 +12,7 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.text.tokenizers import words
 from tests import ROOT
 from tests.cli.command_line import assert_fails, outputs
+from tests.processes import output_of
 from tests.train.conftest import toy_settings
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -61,12 +61,12 @@ def without(monkeypatch):
         ("spacy", ["translate", "--run", "words", TEXT]),
         ("spacy", "evaluate toy --source toy.de --reference toy.en".split()),
         ("sacrebleu", "evaluate toy --source toy.de --reference toy.en".split()),
-        ("sacrebleu", ["evaluate", "toy", "--metric", "bag_of_words:BagOfWords"]),
-        ("sacrebleu", ["translate", "--run", "toy", "--method", "mbr", TEXT]),
-        ("matplotlib", ["evaluate", "toy", "--plots", "png"]),
-        ("matplotlib", ["translate", "--run", "toy", "--attention", "map.png", TEXT]),
+        ("sacrebleu", "evaluate toy --metric bag_of_words:BagOfWords".split()),
+        ("sacrebleu", [*"translate --run toy --method mbr".split(), TEXT]),
+        ("matplotlib", "evaluate toy --plots png".split()),
+        ("matplotlib", [*"translate --run toy --attention map.png".split(), TEXT]),
         ("uvicorn", ["serve", "toy"]),
-        ("onnx", ["export", "toy", "-o", "toy.onnx"]),
+        ("onnx", "export toy -o toy.onnx".split()),
         ("huggingface_hub", ["push", "toy", "me/toy"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
@@ -107,8 +107,7 @@ from seq2seq_attn.__main__ import run
 assert run(["--help"]) == 0
 sys.exit(run(["translate", "--run", {str(toy_runs["toy"].path)!r}, "--method", "beam", "{TEXT}"]))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    output_of([sys.executable, "-c", script])
 
 
 def test_the_package_names_only_extras_that_exist():

@@ -47,7 +47,7 @@ def test_an_installed_variant_trains_is_resumed_exported_and_served(installed, m
     assert run("train --run-dir mine --resume --set train.max_updates=4".split()) == 0
     assert json.loads(Path("mine/environment.json").read_bytes())["packages"]["seq2seq-kernel"]
     assert len(outputs(capsys, "translate", "--run", "mine", "Hund Katze")) == 1
-    assert run(["export", "mine", "-o", "page.html"]) == 0
+    assert run("export mine -o page.html".split()) == 0
     assert load_runs({("de", "en"): Path("mine")}, [], {"device": "cpu"}).batch_sizes
 
     shutil.rmtree(installed)

@@ -93,7 +93,7 @@ def test_what_cannot_be_scored_as_it_is_is_counted(capsys):
     assert "perplexity" not in score(capsys, "blank.tsv")[1]
 
 
-def test_error_rate_against_given_links(capsys, root, tmp_path):
+def test_error_rate_against_given_links(capsys):
     _, err = score(capsys, *FILES, "--links", "links")
     found = re.findall(r"links(.*): AER (\d.\d+), precision (\d.\d+), recall (\d.\d+)", err)
     assert [assumption for assumption, *_ in found] == [

@@ -27,7 +27,7 @@ FILES = "no/such/file no/such.yaml /dev/null/x . /proc/self/mem/x".split()
 FILES.append("x" * 300)
 ARGUMENTS = {"evaluate": ["no/run"], "translate": ["Hund"], "score": []}
 """of commands that ask for a run; there is none, so whatever else is right, the usage is wrong"""
-DUMP = ["train", "--dump-config", "-c", "base", "--set"]
+DUMP = "train --dump-config -c base --set".split()
 
 
 def wrong_usages(number):
@@ -84,7 +84,7 @@ def _options():
 @pytest.fixture(autouse=True)
 def _warm(in_tmp_path, capsys):
     """In an empty folder, with everything imported: what is measured is the answer."""
-    run(["train", "-c", "quickstart", "--dump-config"])
+    run("train -c quickstart --dump-config".split())
     for command in ARGUMENTS:
         run([command, "--device=gpu"])
     capsys.readouterr()

@@ -31,13 +31,7 @@ def test_the_examples_keep_the_contract_and_a_variant_that_breaks_a_rule_fails_i
     named = [word for module in modules for word in ("--import", module)]
     command = [
         sys.executable,
-        "-m",
-        "pytest",
-        "-vv",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
+        *"-m pytest -vv -n 0 -p no:cacheprovider".split(),
         f"{ROOT}/tests/contract",
     ]
     paths = os.pathsep.join(

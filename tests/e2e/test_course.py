@@ -5,13 +5,13 @@ import itertools
 import os
 import re
 import resource
-import subprocess
 import sys
 
 import pytest
 
 import seq2seq_attn
 from tests import ROOT
+from tests.processes import output_of
 
 LEARN = ROOT / "docs" / "learn"
 CHAPTERS = sorted(LEARN.glob("[0-9]*.py"))
@@ -78,8 +78,5 @@ def folder(module_path):
 def test_a_chapter_executes_in_three_minutes_of_two_cores(path, folder):
     before_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, path], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    output_of([sys.executable, path], cwd=folder, env=environment)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before_s < MAX_CPU_S

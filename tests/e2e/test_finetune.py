@@ -24,9 +24,9 @@ NEW = [
     ("Mann", "man"),
 ] * 5
 NUM_NEW = len(NEW)
-TUNE = ["train", "--from=old", "--train=new.tsv", "--valid=corpus/valid", "--test=corpus/test"]
+TUNE = "train --from=old --train=new.tsv --valid=corpus/valid --test=corpus/test".split()
 OLD_TRAIN = ["train", "-c", "old/config.yaml"]
-OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
+OLD = "prepare -c old/config.yaml --set=data.vocab_from=old".split()
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_a_resume_needs_the_old_run_no_more():
     tune(*settings, "--set=train.max_updates=2")
     shutil.move("old", "elsewhere")
     shutil.move("new", "moved")
-    assert run(["train", "--resume", "--run-dir=moved", "--set=train.max_updates=4"]) == 0
+    assert run("train --resume --run-dir=moved --set=train.max_updates=4".split()) == 0
     assert_same_tensors(Run("moved"), Run("whole"))
 
 

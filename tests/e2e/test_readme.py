@@ -223,7 +223,7 @@ def test_training_commands_resolve(folder, capsys):
     settings = re.findall(r"`(--(?:train|valid|import)\b .*?)`", TEXT)
     trainings = [["train", "-c", "my.yaml"], *commands_named("train")]
     num_before = len(trainings)
-    languages = ["--source-language", "en", "--target-language", "fr"]
+    languages = "--source-language en --target-language fr".split()
     for options in settings:
         if "--valid" in options:
             options = f"--train corpus/train {options}"

@@ -11,11 +11,12 @@ import torch
 
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
+from tests.processes import output_of
 from tests.train.conftest import toy_settings
 from tests.train.runs import assert_same_tensors, events
 from tests.waiting import wait_for
 
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
 NO_DROPOUT = tuple(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))
 LIMIT_S = 240
 
@@ -25,14 +26,12 @@ def command(corpus, run, *settings, num_processes, options=()):
     overrides = [
         part for setting in [*toy_settings(corpus), *settings] for part in ("--set", setting)
     ]
-    train = ["-m", "seq2seq_attn", "train", "-c", "base", "--run-dir", str(run)]
+    train = [*"-m seq2seq_attn train -c base --run-dir".split(), str(run)]
     return [sys.executable, *launcher, *train, *overrides, *options]
 
 
 def train(*args, **kwargs):
-    done = subprocess.run(command(*args, **kwargs), capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{args[1]}\n"
+    assert output_of(command(*args, **kwargs), timeout=LIMIT_S) == f"{args[1]}\n"
     return Run(args[1])
 
 

@@ -29,12 +29,7 @@ COMMANDS = {
     "resume": ["train", "--run-dir", RUN, "--resume"],
     "evaluate": ["evaluate", RUN, "--split", "test", "--json", "scores.json"],
     "translate": [
-        "translate",
-        "-i",
-        "text/test.de",
-        "-o",
-        "out.txt",
-        "--run",
+        *"translate -i text/test.de -o out.txt --run".split(),
         RUN,
         "--attention",
         "out.npz",

@@ -10,6 +10,7 @@ import sysconfig
 import pytest
 
 from tests import ROOT
+from tests.processes import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -27,13 +28,12 @@ def installed(module_path):
         else:
             shutil.copy(source, checkout / name)
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", module_path / "dist", checkout]
-    done = subprocess.run(build, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of(build)
     shutil.rmtree(checkout)
     subprocess.run([sys.executable, "-m", "venv", str(module_path / "venv")], check=True)
     python = module_path / "venv" / "bin" / "python"
     [wheel] = (module_path / "dist").glob("*.whl")
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
+    install = [python, *"-m pip install --quiet --no-deps --no-index".split(), wheel]
     subprocess.run(install, check=True, env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
     [site] = (module_path / "venv" / "lib").glob("python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
@@ -43,8 +43,7 @@ def installed(module_path):
 def test_quickstart_in_an_empty_folder(installed, tmp_path):
     settings = ["--set=data.limit={train: 60, valid: 5, test: 5}", "--set=train.max_updates=2"]
     run = [installed, "train", "-c", "quickstart", *settings, "--run-dir", "run"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    output_of(run, cwd=tmp_path)
     assert (tmp_path / "run" / "model.safetensors").exists()
     script = "import seq2seq_attn; print(seq2seq_attn.__file__)"
     where = [installed.with_name("python"), "-c", script]

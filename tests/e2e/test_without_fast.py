@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from tests import ROOT
+from tests.processes import output_of
 
 pytestmark = pytest.mark.slow
 PATHS = ["tests/search", "tests/contract", "tests/model", "tests/golden", "tests/translate"]
@@ -27,8 +27,7 @@ def copy(module_path):
 
 def test_all_that_models_do_works_without_it(copy):
     # products in int8 are a quick version alone
-    options = ["-q", "-x", "-pno:cacheprovider", "-pno:xdist", "-k", "not int8"]
+    options = [*"-q -x -pno:cacheprovider -pno:xdist -k".split(), "not int8"]
     command = [sys.executable, "-m", "pytest", *options, *PATHS]
     environment = {**os.environ, "PYTHONPATH": str(copy)}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
+    output_of(command, cwd=copy, env=environment)

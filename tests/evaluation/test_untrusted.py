@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
 from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import write_listed
+from tests.processes import output_of
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
@@ -52,9 +52,7 @@ def test_evaluate_touches_nothing_outside_the_run(run, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     command = [sys.executable, "-P", "-c", OPENED, "evaluate", str(run.path), "--device", "cpu"]
-    done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    opened = done.stdout.partition("OPENED\n")[2].splitlines()
+    opened = output_of(command, cwd=elsewhere).partition("OPENED\n")[2].splitlines()
     outside = [
         path
         for path in opened

@@ -5,7 +5,6 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.hub import make_card, push_run
 from seq2seq_attn.files import write_json, write_listed
 from seq2seq_attn.run import Run
+from tests.processes import output_of
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 NAME = "ann/captions"
@@ -154,9 +154,7 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(served, run, capsys
     expected = [translation.text for translation in load(run.path, "cpu").translate(SOURCE)]
     options = f"-m seq2seq_attn translate --run hf:{NAME} --device cpu".split()
     command = [sys.executable, *options, *SOURCE]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == expected
+    assert output_of(command).splitlines() == expected
     [first] = load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])
     assert first.text == expected[0]
 

@@ -19,6 +19,7 @@ from seq2seq_attn.export.model_graphs import Graphs
 from seq2seq_attn.export.onnx import export_onnx
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests import ROOT
+from tests.processes import output_of
 from tests.toy_run import make_toy_run, toy_config
 
 LINES = [
@@ -53,9 +54,7 @@ def test_the_example_translates_as_the_package_does(tmp_path, tokenizer):
     code = "import sys, pathlib; from translate_onnx import translate\n"
     code += "for line in sys.argv[2:]: print(translate(pathlib.Path(sys.argv[1]), line))"
     command = [sys.executable, "-c", code, str(folder), *LINES]
-    done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == expected
+    assert output_of(command, cwd=EXAMPLE.parent).splitlines() == expected
 
 
 def test_the_example_tokenizes_words_by_the_rules_of_the_run():

@@ -1,13 +1,13 @@
 """The scripts of the page without a browser: the linter's opinion, and functions under node."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.export.page import REPORT_WEB, SCRIPTS, WEB
 from seq2seq_attn.text.sentences import split_sentences
+from tests.processes import output_of
 from tests.report.test_web import lint, node
 
 SENTENCES = Path(__file__).parents[1] / "text" / "sentences.tsv"
@@ -25,9 +25,7 @@ def call(expression):
     )
     code = "\n".join(Path(WEB, name).read_text("utf-8") for name in names)
     script = f"{code}\nconsole.log(JSON.stringify({expression}));"
-    done = subprocess.run([node(), "-e", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+    return json.loads(output_of([node(), "-e", script]))
 
 
 def test_the_linter_finds_nothing(tmp_path):

@@ -4,7 +4,6 @@ with rules of spaCy."""
 import json
 import pkgutil
 import random
-import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests import ROOT
+from tests.processes import output_of
 from tests.report.test_web import node
 
 WEB = ROOT / "seq2seq_attn" / "export" / "web"
@@ -82,9 +82,7 @@ def check(tokenizer, text, folder):
     code = [(WEB / file).read_text("utf-8") for file in ("detokenize.js", "tokens.js")]
     script.write_text("".join([*code, DRIVER]), "utf-8")
     given = json.dumps({"settings": describe_tokenizer(tokenizer), "lines": text, "tokens": tokens})
-    done = subprocess.run([node(), str(script)], input=given, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    shown = json.loads(done.stdout)
+    shown = json.loads(output_of([node(), str(script)], input=given))
     assert shown["tokens"] == tokens
     assert shown["lines"] == [tokenizer.detokenize(line) for line in tokens]
 

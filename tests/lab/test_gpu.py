@@ -1,19 +1,18 @@
 """`scripts/gpu` on the CPU: its blocks at tiny sizes, and which of them it runs."""
 
 import json
-import subprocess
 from types import SimpleNamespace
 
 from scripts.laboratory.benchmarks.gpu import __main__ as command
 from scripts.laboratory.benchmarks.gpu.__main__ import BLOCKS
 from scripts.laboratory.harness.records import ROOT
+from tests.processes import output_of
 
 
 def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path):
     before = sorted((ROOT / "docs" / "speed").iterdir())
     arguments = ["--rehearse", "--records", str(tmp_path)]
-    done = subprocess.run([ROOT / "scripts" / "gpu", *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of([ROOT / "scripts" / "gpu", *arguments])
     assert sorted((ROOT / "docs" / "speed").iterdir()) == before
     records = {name: json.loads((tmp_path / f"gpu-{name}.json").read_text()) for name in BLOCKS}
     assert {*records["check"]["losses"]["fp32"]} == {"cpu", "eager", "graphs"}

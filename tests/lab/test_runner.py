@@ -212,7 +212,7 @@ def test_systems_have_intervals_of_their_gain(folder):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["nonsense"], ["run", "tiny", "--only", "nothing"], ["run", "tiny", "--seeds", "3-1"]],
+    [[], ["nonsense"], "run tiny --only nothing".split(), "run tiny --seeds 3-1".split()],
 )
 def test_unknown_words_are_refused(folder, arguments):
     with pytest.raises(UsageError):

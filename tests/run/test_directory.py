@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from functools import reduce
 from pathlib import Path
@@ -18,6 +17,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_listed, write_listed_json
 from seq2seq_attn.run import Run, newest_run
 from seq2seq_attn.train.session import choose_run_dir
+from tests.processes import output_of
 from tests.toy_run import make_toy_run, toy_config
 
 
@@ -205,9 +205,7 @@ sys.exit(code)
 
 def test_translate_reads_and_hashes_each_file_of_a_run_once(trained):
     command = [sys.executable, "-c", COUNTED, str(trained.path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    _, num_hashes, *rows = done.stdout.splitlines()
+    _, num_hashes, *rows = output_of(command).splitlines()
     counts = {}
     for row in rows:
         number, _, path = row.partition(" ")

@@ -146,7 +146,7 @@ def test_a_language_is_detected_as_far_as_the_vocabulary_knows_the_text(client, 
     assert low <= detected["confidence"] <= high
 
 
-def test_no_word_of_a_client_stays_in_memory(client, runs):
+def test_no_word_of_a_client_stays_in_memory(client):
     words = " ".join(f"geheim{number}" for number in range(40))
     lines = "\n".join(f"geheim{number}" for number in range(40))
     client.ask("POST", "/translate", {"q": words, "target": "en"})  # detects the language

@@ -81,13 +81,6 @@ def test_numbers_do_not_apply_to_keys(write):
     assert read(write("a.jsonl", '{"fr": "b", "en": "a"}'), columns="1,2") == [("a", "b")]
 
 
-@pytest.mark.parametrize("languages", [("en", "hi"), ("hi", "en")])
-@pytest.mark.parametrize("row", ["cat\tबिल्ली", "बिल्ली\tcat"])
-def test_scripts_tell_columns_without_names(write, languages, row):
-    expected = ("cat", "बिल्ली") if languages[0] == "en" else ("बिल्ली", "cat")
-    assert read(write("a.tsv", f"{row}\n"), *languages) == [expected]
-
-
 @pytest.mark.parametrize("first", ["anglais\tindien", "en\thi"])
 def test_scripts_do_not_contradict_the_first_line(write, first):
     with pytest.raises(UsageError, match=r"^a\.tsv: .*--columns"):

@@ -1,7 +1,6 @@
 """Which files a text consists of, and in which languages."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -127,21 +126,6 @@ def test_file_names_may_say_less_or_more_than_the_languages(write, names, langua
 def test_a_name_or_language_that_is_nearly_right_is_refused(files, spec, languages, message):
     with pytest.raises(UserError, match=message):
         find_text(spec, *languages)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "languages"),
-    [
-        ("लल", "lala", ("en", "hi")),
-        ("kot", "кот", ("ru", "pl")),
-        ("猫です", "고양이", ("ko", "ja")),
-    ],
-)
-def test_sides_in_each_others_script_are_refused(write, source, target, languages):
-    names = [write("a.txt", f"{source}\n"), write("b.txt", f"{target}\n")]
-    with pytest.raises(UsageError, match=rf"a\.txt.* {languages[0]} "):
-        find_text(names, *languages)
-    assert find_text(names, *reversed(languages)).paths == tuple(map(Path, names))
 
 
 @pytest.mark.parametrize(

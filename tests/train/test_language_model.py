@@ -60,7 +60,7 @@ def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path,
     if fused.is_finished:
         ids.append(EOS)
     assert fused.score == pytest.approx(fused.log_prob + 2.0 * log_prob(model, ids), rel=1e-4)
-    assert run(["evaluate", "mt", "--set", "scorers.fusion.run=lm"]) == 0
+    assert run("evaluate mt --set scorers.fusion.run=lm".split()) == 0
     with pytest.raises(UsageError, match=r"search\.scorers\.fusion\.run"):
         model.translate(["Hund"])
     with pytest.raises(UserError, match="language model"):

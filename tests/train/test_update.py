@@ -171,7 +171,7 @@ def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch):
     assert_equal(weights(learner), before)
 
 
-def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypatch):
+def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault():
     learner = updater(precision="fp16")
     learner.scaler.load_state_dict({**learner.scaler.state_dict(), "scale": 1e30})
     before = weights(learner)

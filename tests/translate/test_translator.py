@@ -1,6 +1,5 @@
 """Translation by a toy run and by models with a script."""
 
-import subprocess
 import sys
 from itertools import cycle, islice
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate import segments
 from seq2seq_attn.translate.segments import join_translations
 from seq2seq_attn.translate.translator import Translator
+from tests.processes import output_of
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run
 from tests.translate.conftest import assert_same
@@ -301,5 +301,4 @@ def test_translating_imports_nothing_heavy(run_path):
         "set(sys.modules)\nsys.exit(f'imported {heavy}' if heavy else 0)"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(command, timeout=300)
