@@ -240,20 +240,15 @@ def test_separators_in_a_text_are_escaped_in_n_best_lists(run, monkeypatch, capf
     assert row.split(" ||| ")[1] == "a &#124;&#124;&#124; b \\n"
 
 
-def test_a_glossary_holds_for_all_lines_that_are_read(run, stdin, tmp_path, capfdbinary):
+def test_numbers_and_a_glossary_go_on_from_one_read_to_the_next(run, stdin, tmp_path, capfd):
     (tmp_path / "terms.tsv").write_bytes(b"Hund\twater\r\n")
     stdin(b"Hund\nWiese\nHund\n", SlowStream)
-    translate(run=run.path, glossary=tmp_path / "terms.tsv", max_length_ratio=9.0)
-    lines = capfdbinary.readouterr().out.decode().splitlines()
-    assert [re.search(r"\bwater\b", line) is not None for line in lines] == [True, False, True]
-
-
-def test_lines_are_numbered_from_one_read_to_the_next(run, stdin, capfdbinary):
-    stdin(b"Hund\nWiese\nHund\n", SlowStream)
-    translate(run=run.path, n_best=2, beam_size=2)
-    assert re.findall(rb"^\d", capfdbinary.readouterr().out, re.MULTILINE) == [
-        *(b"0", b"0", b"1", b"1", b"2", b"2")
-    ]
+    options = {"n_best": 2, "beam_size": 2, "max_length_ratio": 9.0}
+    translate(run=run.path, glossary=tmp_path / "terms.tsv", **options)
+    lines = capfd.readouterr().out.splitlines()
+    assert "".join(line[0] for line in lines) == "001122"
+    has_term = [re.search(r"\bwater\b", line) is not None for line in lines]
+    assert has_term == [True, True, False, False, True, True]
 
 
 def test_links_run_between_the_words_of_the_two_files(run, tmp_path):

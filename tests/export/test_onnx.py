@@ -12,7 +12,6 @@ from onnx import helper
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export import onnx as onnx_export
 from seq2seq_attn.export.model_graphs import Graphs
@@ -100,9 +99,9 @@ def make_graph(operation):
 
 
 def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path):
-    settings = toy_config().model_dump()
-    settings["model"]["output"] = {"name": "history_pointer"}
-    run = make_toy_run(tmp_path / "run", config_from_dict(settings))
+    config = toy_config()
+    config.model.output.name = "history_pointer"
+    run = make_toy_run(tmp_path / "run", config)
     with pytest.raises(UsageError, match="earlier target tokens"):
         export_onnx(run, tmp_path / "run.onnx")
     assert not (tmp_path / "run.onnx").exists()

@@ -11,7 +11,6 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.export import page as page_module
 from seq2seq_attn.export.page import export_page
@@ -63,23 +62,23 @@ def check(
     ],
 )
 def test_a_toy_translates_equally(tmp_path, tokenizer, attention, output):
-    settings = toy_config(tokenizer=tokenizer, attention=attention, max_length=200).model_dump()
-    settings["model"]["output"] = {"name": output}
-    config = config_from_dict(settings)
+    config = toy_config(tokenizer=tokenizer, attention=attention, max_length=200)
+    config.model.output.name = output
     check(make_toy_run(tmp_path / "run", config), LINES, (1, 4))
 
 
 @pytest.mark.parametrize("unk", ["copy", pytest.param("forbid", marks=pytest.mark.slow)])
 def test_unknown_words_are_written_as_configured(tmp_path, unk):
-    settings = toy_config(tokenizer="spacy").model_dump()
-    settings["search"]["unk"] = unk
-    check(make_toy_run(tmp_path / "run", config_from_dict(settings)), LINES, (3,))
+    config = toy_config(tokenizer="spacy")
+    config.search.unk = unk
+    check(make_toy_run(tmp_path / "run", config), LINES, (3,))
 
 
 def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path):
-    settings = toy_config(tokenizer="spacy").model_dump()
-    settings["search"] |= {"length_penalty": 1.0, "max_length_ratio": 0.3}
-    run = make_toy_run(tmp_path / "run", config_from_dict(settings))
+    config = toy_config(tokenizer="spacy")
+    config.search.length_penalty = 1.0
+    config.search.max_length_ratio = 0.3
+    run = make_toy_run(tmp_path / "run", config)
     check(run, SOURCE, (3,), prefix="Three children sit on a bench and eat")
 
 

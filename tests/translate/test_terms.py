@@ -15,12 +15,9 @@ EAGERNESS = {"sentencepiece": 4.0, "spacy": 2.0}
 """what is added to the model's bias of EOS, so that the length limit cuts no translation"""
 
 
-def load_toy(folder, tokenizer, **data):
+def load_toy(folder, tokenizer, lowercase=False):
     config = toy_config(tokenizer=tokenizer)
-    settings = config.data.tokenizer.model_copy(update=data)
-    config = config.model_copy(
-        update={"data": config.data.model_copy(update={"tokenizer": settings})}
-    )
+    config.data.tokenizer.lowercase = lowercase
     translator = load(make_toy_run(folder, config).path, device="cpu")
     with torch.no_grad():
         translator.model.output.projection.bias[EOS] += EAGERNESS[tokenizer]
