@@ -2,7 +2,6 @@
 is a decision: then the list changes too, and CHANGELOG says why (docs/stability.md)."""
 
 import inspect
-import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,9 @@ from typer.main import get_command
 import seq2seq_attn
 from seq2seq_attn.cli import app
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_json
 
-STABLE = json.loads((Path(__file__).parent / "stable.json").read_text("utf-8"))
+STABLE = read_json(Path(__file__).parent / "stable.json")
 COMMANDS = get_command(app).commands
 
 

@@ -1,7 +1,6 @@
 """A variant of an installed package (`examples/plugin`) is used, resumed, exported and served
 without `--import`."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_json
 from seq2seq_attn.model.variants import find_build
 from seq2seq_attn.serve.worker import load_runs
 from tests import ROOT
@@ -45,7 +45,7 @@ def test_an_installed_variant_trains_is_resumed_exported_and_served(installed, m
     write_toy_corpus(Path("toy"))
     assert run(["train", "--run-dir", "mine", *SHORT, CHOSEN]) == 0
     assert run("train --run-dir mine --resume --set train.max_updates=4".split()) == 0
-    assert json.loads(Path("mine/environment.json").read_bytes())["packages"]["seq2seq-kernel"]
+    assert read_json(Path("mine/environment.json"))["packages"]["seq2seq-kernel"]
     assert len(outputs(capsys, "translate", "--run", "mine", "Hund Katze")) == 1
     assert run("export mine -o page.html".split()) == 0
     assert load_runs({("de", "en"): Path("mine")}, [], {"device": "cpu"}).batch_sizes

@@ -40,6 +40,10 @@ def make(variant, dropout=0.0):
     )
 
 
+def make_batch(seed, max_length=9):
+    return reverse_batch(16, num_types=NUM_TYPES, max_length=max_length, seed=seed)
+
+
 def gradients(model, batch, dtype=None):
     """The loss and the gradients, with copies that stay on the CPU when the model moves."""
     model.zero_grad()
@@ -54,7 +58,7 @@ def gradients(model, batch, dtype=None):
 
 @pytest.mark.parametrize("variant", REPEATABLE)
 def test_loss_and_gradients_are_those_of_the_cpu(variant):
-    batch = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)
+    batch = make_batch(1)
     model = make(variant).double()
     loss, expected = gradients(model, batch)
     cuda_loss, found = gradients(model.to(CUDA), batch.to(CUDA))
@@ -64,7 +68,7 @@ def test_loss_and_gradients_are_those_of_the_cpu(variant):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_close(dtype):
-    batch = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1).to(CUDA)
+    batch = make_batch(1).to(CUDA)
     model = make("additive").to(CUDA)
     exact, _ = gradients(model, batch)
     low, found = gradients(model, batch, dtype)
@@ -74,7 +78,7 @@ def test_half_precision_is_close(dtype):
 
 @pytest.mark.parametrize("variant", packaged_variants("attention"))
 def test_searches_find_what_the_cpu_finds(variant):
-    source = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=2).source
+    source = make_batch(2).source
     model = make(variant).double().eval()
     with torch.no_grad():
         expected = [search_ids(PlainSteps(model), source, size) for size in (1, 3)]
@@ -107,7 +111,7 @@ def some_batches():
     batches = []
     for seed in range(12):
         max_length = 9 + 8 * (seed % 2)
-        batches.append(reverse_batch(16, num_types=NUM_TYPES, max_length=max_length, seed=seed))
+        batches.append(make_batch(seed, max_length))
     return batches
 
 
@@ -138,12 +142,12 @@ def test_a_resumed_training_ends_as_a_whole_one(tmp_path, cuda_graphs):
 
 
 def test_a_graph_drops_other_numbers_at_each_replay():
-    batches = [reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)] * 8
+    batches = [make_batch(1)] * 8
     losses = updates(make("additive", dropout=0.5), batches, cuda_graphs=True, learning_rate=0.0)
     assert len(set(losses)) == len(losses)
 
 
 def test_graphs_feed_back():
-    batches = [reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1)] * 8
+    batches = [make_batch(1)] * 8
     losses = updates(make("additive"), batches, cuda_graphs=True, ratio=0.5)
     assert losses[-1] < losses[0]

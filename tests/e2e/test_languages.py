@@ -1,6 +1,5 @@
 """Text in any language: trained on, translated and scored, from and into English."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.translations import SetTranslations
+from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.normalize import normalize
@@ -70,7 +70,7 @@ def test_training_translating_and_evaluating(code, is_target, in_tmp_path, caplo
         assert any(expected in record.getMessage() for expected in EXPECTED), record
     assert len(Path("out").read_text("utf-8").split("\n")) == len(lines) + 1
     assert Path("map.png").exists() != (IS_EMPTY in caplog.text)
-    scores = json.loads(Path("scores.json").read_text("utf-8"))
+    scores = read_json(Path("scores.json"))
     unit = "characters" if code in WITHOUT_SPACES else "tokens"
     assert scores["length"]["in"] == unit
     assert f"{side} {unit}" in Path("report.html").read_text("utf-8")

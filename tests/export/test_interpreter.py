@@ -23,6 +23,7 @@ from seq2seq_attn.export import program as program_module
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.onnx import write_graphs
 from seq2seq_attn.export.program import write_program
+from seq2seq_attn.files import read_json
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.decoder.luong import Luong, State
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
@@ -310,7 +311,7 @@ def test_common_operations_give_the_results_of_pytorch(interpreter, name):
 
 
 def test_the_list_of_operations_is_that_of_the_interpreter(interpreter):
-    listed = json.loads(SCRIPT.with_name("operations.json").read_text("utf-8"))
+    listed = read_json(SCRIPT.with_name("operations.json"))
     assert interpreter.ask({"lists": True}) == listed, f"run: node {DRIVER} {SCRIPT} --list"
 
 

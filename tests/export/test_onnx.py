@@ -16,6 +16,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export import onnx as onnx_export
 from seq2seq_attn.export.model_graphs import Graphs
 from seq2seq_attn.export.onnx import export_onnx
+from seq2seq_attn.files import read_json
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests import ROOT
 from tests.processes import output_of
@@ -45,7 +46,7 @@ def test_the_example_translates_as_the_package_does(tmp_path, tokenizer):
         "prepare.onnx",
         "step.onnx",
     ]
-    about = json.loads((folder / "model.json").read_text("utf-8"))
+    about = read_json(folder / "model.json")
     assert about["source"]["tokens"] == run.source_vocab.tokens
     expected = [
         translation.text for translation in load(run.path, "cpu").translate(LINES, beam_size=1)

@@ -96,6 +96,13 @@ def test_it_translates_as_the_package_does(browser, address, runs, beam_size):
             )  # weights in 16 bits
 
 
+@pytest.fixture
+def long(browser, address):
+    """The browser, which shows the translations of a long sentence."""
+    show(browser, f"{address}#text={LONG}")
+    return browser
+
+
 def test_words_are_marked_forced_and_replaced(browser, address):
     show(browser, address)
     write(browser, LONG)
@@ -119,15 +126,14 @@ def test_words_are_marked_forced_and_replaced(browser, address):
     assert one(browser, "#run-0 .translation").text == changed  # the address has the changes too
 
 
-def test_changing_a_word_clears_the_attention_forced_on_later_ones(browser, address):
-    show(browser, f"{address}#text={LONG}")
+def test_changing_a_word_clears_the_attention_forced_on_later_ones(long):
     for word in (2, 1):
-        every(browser, TARGET)[word].click()
-        every(browser, SOURCE)[2].click()
-    assert len(every(browser, "#run-0 .word.forced")) == 1
-    every(browser, TARGET)[0].click()
-    every(browser, "#run-0 .choices button")[1].click()
-    assert not every(browser, "#run-0 .word.forced")
+        every(long, TARGET)[word].click()
+        every(long, SOURCE)[2].click()
+    assert len(every(long, "#run-0 .word.forced")) == 1
+    every(long, TARGET)[0].click()
+    every(long, "#run-0 .choices button")[1].click()
+    assert not every(long, "#run-0 .word.forced")
 
 
 def test_it_translates_even_if_the_address_cannot_be_changed(browser, address):
@@ -139,18 +145,17 @@ def test_it_translates_even_if_the_address_cannot_be_changed(browser, address):
     assert one(browser, "#run-0 .translation").text != before
 
 
-def test_a_reader_guesses_where_it_looks_at_a_content_word(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    one(browser, "#run-0 .guess").click()
-    assert not every(browser, "#run-0 .ribbon, #run-0 .map")
-    asked = one(browser, "#run-0 .row.target .chosen").text
+def test_a_reader_guesses_where_it_looks_at_a_content_word(long):
+    one(long, "#run-0 .guess").click()
+    assert not every(long, "#run-0 .ribbon, #run-0 .map")
+    asked = one(long, "#run-0 .row.target .chosen").text
     assert asked.isalpha()
     assert asked not in ("the", "a", "A", "The")
-    assert asked in one(browser, "#run-0 .choices [role=status]").text
-    every(browser, SOURCE)[0].click()
-    assert "looks at" in one(browser, "#run-0 .choices [role=status]").text
-    assert every(browser, "#run-0 .ribbon, #run-0 .map")
-    assert not every(browser, "#run-1 .guess")  # it has no attention
+    assert asked in one(long, "#run-0 .choices [role=status]").text
+    every(long, SOURCE)[0].click()
+    assert "looks at" in one(long, "#run-0 .choices [role=status]").text
+    assert every(long, "#run-0 .ribbon, #run-0 .map")
+    assert not every(long, "#run-1 .guess")  # it has no attention
 
 
 def test_the_beam_is_a_tree_that_has_the_translation(browser, address, runs):
@@ -271,11 +276,10 @@ def test_a_translation_is_compared_with_its_reference_in_order(
     assert ("Equal to the reference" in note(browser)) == (change == "none")
 
 
-def test_unknown_words_are_named_in_a_sentence(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    assert "Xylophon, spielt" in one(browser, "#unknown").text
-    write(browser, "Ein Hund")
-    assert one(browser, "#unknown").text == ""
+def test_unknown_words_are_named_in_a_sentence(long):
+    assert "Xylophon, spielt" in one(long, "#unknown").text
+    write(long, "Ein Hund")
+    assert one(long, "#unknown").text == ""
 
 
 @pytest.mark.parametrize(
@@ -361,63 +365,58 @@ def test_a_sentence_that_the_slider_replaced_comes_back(browser, captions_page):
     assert one(browser, "#text").get_attribute("value") == "Mein eigener Satz"
 
 
-def test_changes_of_a_translation_are_undone_one_by_one(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    before = one(browser, "#run-0 .translation").text
-    every(browser, TARGET)[1].click()
-    every(browser, "#run-0 [data-key^=take]")[1].click()
-    assert one(browser, "#run-0 .translation").text != before
-    one(browser, "#undo").click()
-    assert one(browser, "#run-0 .translation").text == before
-    assert not one(browser, "#undo").is_enabled()
+def test_changes_of_a_translation_are_undone_one_by_one(long):
+    before = one(long, "#run-0 .translation").text
+    every(long, TARGET)[1].click()
+    every(long, "#run-0 [data-key^=take]")[1].click()
+    assert one(long, "#run-0 .translation").text != before
+    one(long, "#undo").click()
+    assert one(long, "#run-0 .translation").text == before
+    assert not one(long, "#undo").is_enabled()
 
 
-def test_the_beam_size_can_be_chosen_and_is_kept_in_the_address(browser, address, runs):
-    show(browser, f"{address}#text={LONG}")
-    one(browser, "#beam").send_keys("1")
+def test_the_beam_size_can_be_chosen_and_is_kept_in_the_address(long, runs):
+    one(long, "#beam").send_keys("1")
     [greedy] = load(runs[0].path, "cpu").translate([LONG], beam_size=1)
-    assert one(browser, "#run-0 .translation").text == greedy.text
-    assert "beam=1" in browser.current_url
-    browser.refresh()
-    assert one(browser, "#beam").get_attribute("value") == "1"
+    assert one(long, "#run-0 .translation").text == greedy.text
+    assert "beam=1" in long.current_url
+    long.refresh()
+    assert one(long, "#beam").get_attribute("value") == "1"
 
 
-def test_a_source_word_can_be_hidden_from_the_attention(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    click_summary(browser, "table")
-    every(browser, SOURCE)[2].click()
-    assert every(browser, SOURCE)[2].get_attribute("aria-pressed") == "true"
-    assert {row[2] for row in table(browser)} == {"0 %"}
-    browser.refresh()
-    assert every(browser, f"{SOURCE}.blocked")  # the address has it
-    every(browser, SOURCE)[2].click()
-    assert not every(browser, f"{SOURCE}.blocked")
-    weights = in_page(browser, LONG, blocked=[0, 2])["weights"]
+def test_a_source_word_can_be_hidden_from_the_attention(long):
+    click_summary(long, "table")
+    every(long, SOURCE)[2].click()
+    assert every(long, SOURCE)[2].get_attribute("aria-pressed") == "true"
+    assert {row[2] for row in table(long)} == {"0 %"}
+    long.refresh()
+    assert every(long, f"{SOURCE}.blocked")  # the address has it
+    every(long, SOURCE)[2].click()
+    assert not every(long, f"{SOURCE}.blocked")
+    weights = in_page(long, LONG, blocked=[0, 2])["weights"]
     assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in weights)
     assert {row[2] for row in weights} == {0}
 
 
-def test_escape_clears_what_is_chosen_then_closes_what_is_open(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    click_summary(browser, "table")
-    every(browser, TARGET)[0].click()
-    focused(browser).send_keys(Keys.ESCAPE)
-    assert not every(browser, "#run-0 .chosen")
-    assert every(browser, "#run-0 details[open]")
-    focused(browser).send_keys(Keys.ESCAPE)
-    assert not every(browser, "#run-0 details[open]")
+def test_escape_clears_what_is_chosen_then_closes_what_is_open(long):
+    click_summary(long, "table")
+    every(long, TARGET)[0].click()
+    focused(long).send_keys(Keys.ESCAPE)
+    assert not every(long, "#run-0 .chosen")
+    assert every(long, "#run-0 details[open]")
+    focused(long).send_keys(Keys.ESCAPE)
+    assert not every(long, "#run-0 details[open]")
 
 
-def test_a_row_of_words_is_one_tab_stop_in_which_arrows_move(browser, address):
-    show(browser, f"{address}#text={LONG}")
+def test_a_row_of_words_is_one_tab_stop_in_which_arrows_move(long):
     for row in (SOURCE, TARGET):
-        assert len(every(browser, f'{row}[tabindex="0"]')) == 1
-    one(browser, SOURCE).send_keys(Keys.ARROW_RIGHT)
-    assert focused(browser).text == "Xylophon"
-    focused(browser).send_keys(Keys.END)
-    assert focused(browser).text == "(end)"
-    focused(browser).send_keys(Keys.HOME)
-    assert focused(browser).text == "Ein"
+        assert len(every(long, f'{row}[tabindex="0"]')) == 1
+    one(long, SOURCE).send_keys(Keys.ARROW_RIGHT)
+    assert focused(long).text == "Xylophon"
+    focused(long).send_keys(Keys.END)
+    assert focused(long).text == "(end)"
+    focused(long).send_keys(Keys.HOME)
+    assert focused(long).text == "Ein"
 
 
 @pytest.mark.parametrize(
@@ -458,25 +457,23 @@ def test_pointing_at_a_word_dims_the_ribbons_of_others(browser, address):
     assert {opacity for word, opacity in shown if word != target} == {"0.1"}
 
 
-def test_what_happens_at_a_word_is_explained_with_its_numbers(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    every(browser, TARGET)[1].click()
-    rows = [row.text.split() for row in every(browser, "#run-0 .explained tr")[1:]]
-    assert len(rows) == len(every(browser, SOURCE))
+def test_what_happens_at_a_word_is_explained_with_its_numbers(long):
+    every(long, TARGET)[1].click()
+    rows = [row.text.split() for row in every(long, "#run-0 .explained tr")[1:]]
+    assert len(rows) == len(every(long, SOURCE))
     total = sum(float(row[-3]) for row in rows)
     for row in rows:
         assert float(row[-3]) / total == pytest.approx(float(row[-2]) / 100, abs=0.006)
-    assert every(browser, "#run-0 .explained .strip")  # the context
+    assert every(long, "#run-0 .explained .strip")  # the context
 
 
-def test_the_table_is_shaded_by_weight(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    click_summary(browser, "table")
+def test_the_table_is_shaded_by_weight(long):
+    click_summary(long, "table")
     cells = """
         return [...document.querySelectorAll('#run-0 details td')].map((cell) =>
           [parseInt(cell.textContent), getComputedStyle(cell).backgroundColor]);
     """
-    shown = sorted(map(tuple, browser.execute_script(cells)))
+    shown = sorted(map(tuple, long.execute_script(cells)))
     assert shown[0][1] != shown[-1][1]
 
 
@@ -489,10 +486,9 @@ def test_words_and_buttons_are_large_enough_for_a_finger(browser, address):
     assert browser.execute_script(small) == 0
 
 
-def test_hypotheses_that_the_beam_left_are_called_dropped(browser, address):
-    show(browser, f"{address}#text={LONG}")
-    click_summary(browser, "beam")
-    assert "dropped" in one(browser, "#run-0 .tree").text
+def test_hypotheses_that_the_beam_left_are_called_dropped(long):
+    click_summary(long, "beam")
+    assert "dropped" in one(long, "#run-0 .tree").text
 
 
 STAND_INS = {

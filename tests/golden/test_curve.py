@@ -1,15 +1,15 @@
 """The stored loss curves (`scripts/lab golden` regenerates them and prints the difference)."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
 
 from scripts.laboratory.golden import loss_curve, repeatable_attentions
+from seq2seq_attn.files import read_json
 from seq2seq_attn.model.variants import packaged_variants
 
-STORED = json.loads((Path(__file__).parent / "curves.json").read_text("utf-8"))
+STORED = read_json(Path(__file__).parent / "curves.json")
 
 
 @pytest.mark.parametrize("variant", packaged_variants("attention"))

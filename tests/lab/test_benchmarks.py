@@ -1,7 +1,6 @@
 """Each benchmark's whole way at tiny sizes; the tutorial's loop is the same function as ours;
 paired turns."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_json
 from seq2seq_attn.train.loop import train as train_run
 
 CPU = torch.device("cpu")
@@ -61,7 +61,7 @@ def test_a_run_is_timed_in_each_precision(trained, capfd):
 def test_minutes_to_bleu_are_read_from_a_run(trained, capfd):
     time_to_bleu.main([str(trained.path), "--targets", "0,99"])
     figures = yaml.safe_load(capfd.readouterr().out)
-    published = json.loads((SPEED / "time-to-bleu.json").read_text())
+    published = read_json(SPEED / "time-to-bleu.json")
     assert published.keys() >= figures.keys()
     assert figures["minutes_to_bleu"]["0"] == figures["validations"][0]["minutes"]
     assert figures["minutes_to_bleu"]["99"] is None
@@ -72,7 +72,7 @@ def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
     module.main(["--quick"])
     found = yaml.safe_load(capfd.readouterr().out)
     name = module.__name__.rpartition(".")[2].replace("_", "-")
-    published = json.loads((SPEED / f"{name}.json").read_text())
+    published = read_json(SPEED / f"{name}.json")
     assert published.keys() - UNUSED <= found.keys()
     rows, published_rows = (
         value.get("rows", value.get("by_pairs")) for value in (found, published)

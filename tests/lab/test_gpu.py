@@ -1,11 +1,11 @@
 """`scripts/gpu` on the CPU: its blocks at tiny sizes, and which of them it runs."""
 
-import json
 from types import SimpleNamespace
 
 from scripts.laboratory.benchmarks.gpu import __main__ as command
 from scripts.laboratory.benchmarks.gpu.__main__ import BLOCKS
 from scripts.laboratory.harness.records import ROOT
+from seq2seq_attn.files import read_json
 from tests.processes import output_of
 
 
@@ -14,7 +14,7 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path):
     arguments = ["--rehearse", "--records", str(tmp_path)]
     output_of([ROOT / "scripts" / "gpu", *arguments])
     assert sorted((ROOT / "docs" / "speed").iterdir()) == before
-    records = {name: json.loads((tmp_path / f"gpu-{name}.json").read_text()) for name in BLOCKS}
+    records = {name: read_json(tmp_path / f"gpu-{name}.json") for name in BLOCKS}
     assert {*records["check"]["losses"]["fp32"]} == {"cpu", "eager", "graphs"}
     tutorial = records["training"]
     ways = {

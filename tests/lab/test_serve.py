@@ -1,9 +1,8 @@
 """The measurement of the server, at a tiny size: nothing lost, nothing wrong."""
 
-import json
-
 from scripts.laboratory.harness.records import RECORDS
 from scripts.laboratory.serve import QUICK, measure
+from seq2seq_attn.files import read_json
 from tests.toy_run import make_toy_run
 
 
@@ -11,5 +10,5 @@ def test_a_server_under_load(tmp_path):
     figures = measure(make_toy_run(tmp_path / "run").path, QUICK)
     assert figures["clients"]["failed"] == 0
     assert figures["clients"]["wrong"] == 0
-    published = json.loads((RECORDS / "serve.json").read_text())
+    published = read_json(RECORDS / "serve.json")
     assert published.keys() >= figures.keys()

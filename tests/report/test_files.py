@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import named_arms
+from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.report.files import (
     COLUMNS,
@@ -27,7 +28,7 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path, one_system)
     write_report_files(report, files, "png", str)
     assert "](../bleu-by-length.out.png)" in files["report"].read_text("utf-8")
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
-    values = json.loads(files["json"].read_text("utf-8"))
+    values = read_json(files["json"])
     assert values == json.loads(json.dumps(report.data))
 
 

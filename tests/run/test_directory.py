@@ -14,7 +14,7 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_listed, write_listed_json
+from seq2seq_attn.files import read_json, write_listed, write_listed_json
 from seq2seq_attn.run import Run, newest_run
 from seq2seq_attn.train.session import choose_run_dir
 from tests.processes import output_of
@@ -104,7 +104,7 @@ def test_no_finished_run_names_one_that_has_begun(tmp_path):
 
 def test_the_environment_is_on_record(run):
     run.write_environment(["seq2seq", "train", os.fsdecode(b"stra\xdfe.de")], "cpu")
-    found = json.loads((run.path / "environment.json").read_text())
+    found = read_json(run.path / "environment.json")
     assert found["command"] == ["seq2seq", "train", r"stra\xdfe.de"]
     assert found["packages"]["torch"] == torch.__version__
     assert found["device"] == "cpu"
@@ -136,7 +136,7 @@ def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted
     with pytest.raises(UserError, match=r"config.yaml: damaged"):
         _ = trained.config
     manifest = trained.path / "manifest.json"
-    listed = json.loads(manifest.read_text())
+    listed = read_json(manifest)
     del listed[path.name]
     manifest.write_text(json.dumps(listed))
     assert trained.config.search.max_length_ratio == 0.1
