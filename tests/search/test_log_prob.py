@@ -56,6 +56,8 @@ def test_packaged_methods(method, scorers, length_penalty):
     options = {"method": method, "beam_size": 4, "length_penalty": length_penalty}
     if method != "greedy":
         options["n_best"] = 3
+    if method == "sample":
+        options |= {"temperature": 0.3, "top_k": 3}
     assert_forced(ids, search(MODEL, batch, [8] * 6, scorers=scorers, **options))
 
 

@@ -113,12 +113,3 @@ def test_tokens_that_reach_the_share_exactly_are_enough(top_p, expected):
     model = FakeModel(scripted={(): dict.fromkeys(PROBABILITIES, 0.25)})
     [drawn] = samples(model, [SOURCE], [1], 200, top_p=top_p)
     assert len({tuple(hypothesis.ids) for hypothesis in drawn}) == expected
-
-
-def test_log_probs_are_the_model_s_own():
-    model = FakeModel(num_free=8, seed=4)
-    ids = [[5, 6], [7]]
-    found = samples(model, ids, [5, 5], temperature=0.3, top_k=3)
-    for source, [hypothesis] in zip(ids, found, strict=True):
-        log_prob = model.forced_log_prob(source, hypothesis)
-        assert hypothesis.log_prob == pytest.approx(log_prob, rel=1e-5)

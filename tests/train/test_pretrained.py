@@ -148,7 +148,6 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
     ("setting", "message"),
     [
         ("model.hidden_size=29", "model settings"),
-        ("model.decoder.name=luong", "model settings"),
         ("data.tokenizer.lowercase=true", r"data\.tokenizer"),
         ("data.vocab.min_frequency=2", r"data\.vocab"),
         ("train.start_from=nowhere", "nowhere"),
