@@ -161,8 +161,9 @@ class App:
         work = asyncio.ensure_future(self._translate_document(asked, request))
         _, fields = await work
         name = self._downloads.keep(work, asked.form)
-        url = f"{request.base_url}download_file/{name}"
-        return JSONResponse({"translatedFileUrl": url, **fields})
+        return JSONResponse(
+            {"translatedFileUrl": f"{request.base_url}download_file/{name}", **fields}
+        )
 
     async def upload_deepl(self, request: Request) -> Response:
         """Translate a document as DeepL. The answer has its id and its key."""

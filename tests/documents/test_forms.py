@@ -44,6 +44,12 @@ def cue_starts(document):
         ("srt", "0:1 --> 0:2\n<i>a</i>\n<i>b</i>", "0:1 --> 0:2\n<i>A</i>\n<i>B</i>"),
         ("srt", "0:1 --> 0:2\n<i>a</i>b", "0:1 --> 0:2\n<i>A</i> B"),
         ("srt", "0:1 --> 0:2\na{\\i1}b <b>c</b>.", "0:1 --> 0:2\nA {\\i1}B <b>C</b>."),
+        ("srt", "0:1 --> 0:2\na</i> <b>b</b><i>c", "0:1 --> 0:2\nA</i> <b>B</b><i>C"),
+        (
+            "vtt",
+            "WEBVTT\n\n0:1 --> 0:2\n<c>a</c> <0:2><c>b",
+            "WEBVTT\n\n0:1 --> 0:2\n<c>A</c> <0:2><c>B",
+        ),
         ("srt", "0:1 --> 0:2\na<i> b\nc</i>d<b>e", "0:1 --> 0:2\nA <i>B C</i> D <b>E"),
         (
             "srt",
@@ -169,7 +175,7 @@ def test_the_forms_of_a_plural_stay_empty_together():
     "wrong",
     [
         *("a *b*", "- a b", "a `b`", "a [b]", "a b\n\nc", "a | b", "a <b", "# a", "1. a", "***"),
-        *("> a", "===", "---", "~~~", "a\\", "\\"),
+        *("> a", "===", "---", "~~~", "a\\", "\\", ": a", "$$ a", ":::a"),
     ],
 )
 def test_a_translation_with_other_markup_is_not_written(wrong):

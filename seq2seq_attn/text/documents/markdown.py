@@ -16,10 +16,10 @@ _SOFT_BREAK = re.compile(r"(?<!  )(?<!\\)(?:\r\n?|(?<!\r)\n)[ \t>]*")
 _EXTENDED = re.compile(r"(?m)^[ \t>]*(?::|\$\$)")
 """matches a definition, a container or a formula, which CommonMark reads as a paragraph"""
 _MARKUP = re.compile(
-    r"(?m)\\?[|#]|\\$|^=+$|\[[^\[\]]*\](?![\[(]):?|<code>[^<]*|<[^<>]*?(?= alt=|>)"
+    r"(?m)\\?[|#]|\\$|^=+$|^(?::|\$\$)|\[[^\[\]]*\](?![\[(]):?|<code>[^<]*|<[^<>]*?(?= alt=|>)"
 )
-"""a mark of tables and headings, a backslash that ends a line, a reference, code in HTML, or a tag
-without the description of an image"""
+"""a mark of tables, headings and extended Markdown, a backslash that ends a line, a reference, code
+in HTML, or a tag without the description of an image"""
 
 
 @cache

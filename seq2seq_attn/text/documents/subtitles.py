@@ -21,6 +21,8 @@ _DAMAGED_TIMES = re.compile(
 milliseconds at its start, but not a text such as `10:30 - 18:00` or `1:47.532`"""
 _TEXT = re.compile(r"(?!(?:[ \t]*\d+[ \t]*(?:\r\n|\r|\n))?[^\r\n]*-->)[^\S\r\n]*\S")
 """matches a line that is not blank, has no time stamps and is not the number above them"""
+_TAGS = re.compile(rf"(?:{TAG.pattern})(?:[ \0]*(?:{TAG.pattern}))*")
+"""matches tags with nothing but spaces between them"""
 _BREAK = re.compile(r"\r\n|\r|\n")
 _BEFORE_TEXT = "-–— \t\r\n\f\xa0"
 """dashes and spaces before a text"""
@@ -46,7 +48,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
             bare = TAG.sub(lambda tag: " " * len(tag[0]), document[start:stop]).rstrip()
             end = start + len(bare)
             start = end - len(bare.lstrip(_BEFORE_TEXT))
-            yield Text(start, end, join_texts(TAG.split(document[start:end])))
+            yield Text(start, end, join_texts(_TAGS.split(document[start:end])))
             start = stop
         if is_text:
             if start >= stop:
@@ -60,11 +62,10 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
 def encode(translation: str, original: str) -> str:
     """Return a translation with the tags of the original, and with line breaks if it has some."""
-    if translation == join_texts(TAG.split(original)):
+    if translation == join_texts(_TAGS.split(original)):
         return original
     line_break = _BREAK.search(original)
-    # A tag stays in its line.
-    tags = [tag.replace(" ", "\0") for tag in TAG.findall(original)]
+    tags = _TAGS.findall(original.replace(" ", "\0"))  # a tag stays in its line
     joined = fill_marks(translation, ["", *tags, ""])
     lines = wrap(joined, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return (line_break[0].join(lines) if line_break else joined).replace("\0", " ")
