@@ -3,6 +3,7 @@ columns."""
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 
 from seq2seq_attn.text.languages import short_code
@@ -54,7 +55,6 @@ _TAGS = {
     "Hang": "HANGUL",
     "Hans": "CJK",
     "Hant": "CJK",
-    "Jpan": "JAPANESE",
     "Latn": "LATIN",
 }
 """scripts by the part of a language code that names them"""
@@ -90,16 +90,14 @@ def is_in_script(texts: Iterable[str], script: str, min_share: float = MIN_SHARE
     """Return whether at least `min_share` of the letters of texts belong to a script. Texts without
     letters are in every script. Japanese is written in kana and Chinese characters; a text with
     more than a few kana is not Chinese."""
-    num_letters = num_in_script = num_kana = 0
-    scripts = ("CJK", script) if script == "JAPANESE" else (script,)
+    counts = Counter[str]()
     for text in texts:
         for character in filter(str.isalpha, text):
             name = unicodedata.name(character, "UNKNOWN").split()[0]
-            if name in _KANA:
-                num_kana += 1
-                name = "JAPANESE"
-            num_letters += 1
-            num_in_script += name in scripts
-    if script == "CJK" and num_kana > MIN_SHARE * num_letters:
+            counts["JAPANESE" if name in _KANA else name] += 1
+    num_letters = counts.total()
+    if script == "CJK" and counts["JAPANESE"] > MIN_SHARE * num_letters:
         return False
-    return num_in_script >= min_share * num_letters
+    if script == "JAPANESE":
+        counts[script] += counts["CJK"]
+    return counts[script] >= min_share * num_letters

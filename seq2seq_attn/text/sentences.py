@@ -15,8 +15,7 @@ _MARKS = "։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨�
 SENTENCE_ENDS = f".!?…{_MARKS}"
 _CLOSERS = r"(?:[\])}\"'”’›」』】》〉）］｣*_¹²³]|[“‘«»‹](?!\w)|[ \u00a0\u202f][»›](?!\w)|\[\d+\])*+"
 _OTHER_MARK = (
-    r"(?<=[\u0370-\u03ff\u1f00-\u1fff]);|(?<=[\u0531-\u058f]):|፡፡"
-    r"|(?:(?<=[\u0900-\u0dff])|(?<=[\u0900-\u0dff] ))\|"
+    r"(?<=[\u0370-\u03ff\u1f00-\u1fff]);|(?<=[\u0531-\u058f]):|፡፡|(?<=[\u0900-\u0dff]) ?\|"
 )
 """the semicolon, which is the question mark of Greek, and what is typed for the marks of Armenian,
 Ethiopic and Devanagari"""

@@ -244,6 +244,7 @@ class Translator:
             translate,
             keep_attention=plan.keep_attention,
             terms=chain.from_iterable(terms),
+            into_sentences=plan.splits_sentences,
         )
 
     def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:

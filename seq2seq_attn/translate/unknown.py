@@ -27,6 +27,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.known_words import KnownWords, StandIn, kind_of, replace_words, words_in
 from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
 from seq2seq_attn.translate.segments import empty_translation
@@ -68,10 +69,10 @@ class UnknownWords(NamedTuple):
     """the vocabulary of the source"""
     target: Tokenizer
 
-    def read(self, line: str, is_unknown: dict[str, bool]) -> Line:
+    def read(self, line: str, is_unknown: dict[str, bool], into_sentences: bool = False) -> Line:
         """Find the unknown words of a line. `is_unknown` holds the words that were looked up
-        before."""
-        text = normalize(line)
+        before. With `into_sentences`, a space separates sentences."""
+        text = normalize(" ".join(split_sentences(line)) if into_sentences else line)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
         passed = []
@@ -89,7 +90,7 @@ class UnknownWords(NamedTuple):
             elif word[0] != "⟦" and self._passes(word):
                 passed.append(word)
         if text and len(passed) == len(words):
-            return Line(text, unknown, passed, [])
+            return Line(normalize(line), unknown, passed, [])
         versions = []
         for stand_ins in self._assign(passed, words):
             sources = {word: pair.source for word, pair in stand_ins.items()}
@@ -141,11 +142,12 @@ class UnknownWords(NamedTuple):
         *,
         keep_attention: bool,
         terms: Iterable[str] = (),
+        into_sentences: bool = False,
     ) -> list[list[Translation]]:
         """Return the translations of each line, best first. The words in `terms` count as known."""
         # The words live as long as the call, because a server keeps no words of its clients.
         is_unknown = dict.fromkeys(terms, False)
-        read_lines = [self.read(line, is_unknown) for line in lines]
+        read_lines = [self.read(line, is_unknown, into_sentences) for line in lines]
         plain: list[str] = []
         changed: list[str] = []
         for line in read_lines:
@@ -161,9 +163,7 @@ class UnknownWords(NamedTuple):
                 translations = self._choose(line, changed_results)
             else:
                 translations = next(plain_results)
-            if line.unknown or translations[0].unknown_positions:
-                translations = [_mark(line, item, keep_attention) for item in translations]
-            results.append(translations)
+            results.append([_mark(line, item, keep_attention) for item in translations])
         return results
 
     def _unchanged(self, text: str) -> Translation:
@@ -295,7 +295,7 @@ def _mark(line: Line, translation: Translation, keep_attention: bool) -> Transla
     belong to no word, with a warning for each word that is lost."""
     unknown = list(line.unknown)
     for token in name_unknown(translation).unknown:
-        if token in line.text and not any(token in word or word in token for word in unknown):
+        if token in line.text and not any(token in word for word in unknown):
             unknown.append(token)
     positions = set(translation.unknown_positions)
     for position, token in enumerate(translation.source_tokens):

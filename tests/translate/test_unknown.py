@@ -124,6 +124,17 @@ def test_a_sign_belongs_to_the_number_that_follows_it():
     assert words_in("-3 – (-4,5) 1990-1995 a-b –7°") == ["-3", "-4,5", "1990-1995", "a-b", "–7"]
 
 
+def test_words_end_where_sentences_end():
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
+    line = unknown.read("Das Rad kostet.Das Rad sieht.", {}, True)
+    assert ([version.text for version in line.versions], line.unknown) == (
+        ["Das Rad kostet. Das Rad sieht."],
+        [],
+    )
+    unchanged = unknown.read("kostbar.Haus", {}, True)
+    assert (unchanged.text, unchanged.versions) == ("kostbar.Haus", [])
+
+
 def test_no_word_of_a_failed_translation_stays():
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
 

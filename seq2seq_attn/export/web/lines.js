@@ -18,11 +18,12 @@ function lineTranslator({ translateSentence, ...one }) {
     const plain = { text: line, standIns: new Map() };
     if (!passer || !line.trim()) return plain;
     const text = normalized(line, false);
-    const versions = passer.versionsOf(text);
+    const whole = run.splits_sentences ? normalized(splitSentences(text).join(' '), false) : text;
+    const versions = passer.versionsOf(whole);
     if (versions.length < 2) return versions[0] ?? { ...plain, text, isKept: true };
     const ranked = versions.map(({ standIns, ...version }) => {
       const result = putBack(standIns, translateWhole(version.text, { beamSize }));
-      const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(text, word));
+      const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(whole, word));
       const { numLost, numDoubtful, logProb } = result;
       return { ...version, standIns, numLost: numLost + changed.length, numDoubtful, logProb };
     });
