@@ -25,7 +25,7 @@ _SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 
 def describe_run(run: Run) -> dict[str, Any]:
     """Return the tokenizers and vocabularies of both sides, special ids, search options, and
-    whether a line is split into sentences.
+    facts about lines.
 
     Raises:
         UserError: a file of the run is missing or damaged.
@@ -38,7 +38,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         "target": _describe_side(data.target_language, run.target_vocab, run.target_tokenizer),
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),
-        "splits_sentences": run.line_facts.one_sentence,
+        "lines": run.line_facts.model_dump(),
         "spaces_sentences": usual_script(data.target_language) not in UNSPACED_SENTENCES,
         "words": run.words and run.words.as_json() | {"pattern": PATTERN},
     }

@@ -282,6 +282,15 @@ def test_unknown_words_are_named_in_a_sentence(long):
     assert one(long, "#unknown").text == ""
 
 
+def test_unknown_words_of_all_sentences_and_short_translations_are_named(browser, runs, address):
+    lines = {"one_sentence": True, "ratio": 100, "shortness": 0}
+    page = with_values(runs[0].path.with_name("page.html"), "short.html", lines=lines)
+    show(browser, f"{page}#text=Ein Hund. Ein Xylophon.")
+    said = one(browser, "#unknown").text
+    assert "Xylophon" in said
+    assert "missing" in said
+
+
 @pytest.mark.parametrize(
     ("text", "said"), [("Hund " * 600, "600"), ("Ein Xylophon rennt und rennt", "5")]
 )
@@ -510,7 +519,7 @@ def test_the_sentences_of_a_text_are_translated_one_by_one(browser, runs, addres
     page = with_values(
         runs[0].path.with_name("page.html"),
         "sentences.html",
-        splits_sentences=True,
+        lines={"one_sentence": True, "ratio": 0, "shortness": 0},
         spaces_sentences=True,
     )
     sentences = ["Ein Hund rennt.", "Zwei Männer spielen.", "Eine Frau liest ein Buch."]

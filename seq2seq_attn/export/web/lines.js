@@ -5,7 +5,7 @@ function lineTranslator({ translateSentence, ...one }) {
   const passer = run.words && run.search.unk === 'pass' ? passing(run, hasUnknownToken) : null;
   const putBack = (standIns, result) => (standIns.size ? passer.putBack(standIns, result, one.detokenize) : result);
   // The sentences of a text, where training had one in a line; else the text.
-  const sentencesOf = (text) => (run.splits_sentences ? splitSentences(text).filter((sentence) => tokenize(sentence).length) : [text]);
+  const sentencesOf = (text) => (run.lines.one_sentence ? splitSentences(text).filter((sentence) => tokenize(sentence).length) : [text]);
 
   // How the model reads a line: `text` with `standIns` for unknown words; `isKept` if the line is its own translation.
   const plans = new Map();
@@ -18,7 +18,7 @@ function lineTranslator({ translateSentence, ...one }) {
     const plain = { text: line, standIns: new Map() };
     if (!passer || !line.trim()) return plain;
     const text = normalized(line, false);
-    const whole = run.splits_sentences ? normalized(splitSentences(text).join(' '), false) : text;
+    const whole = run.lines.one_sentence ? normalized(splitSentences(text).join(' '), false) : text;
     const versions = passer.versionsOf(whole);
     if (versions.length < 2) return versions[0] ?? { ...plain, text, isKept: true };
     const ranked = versions.map(({ standIns, ...version }) => {
@@ -65,10 +65,13 @@ function lineTranslator({ translateSentence, ...one }) {
     if (isKept) return { tokens: [], text, logProb: 0, weights: [] };
     return putBack(standIns, translateWhole(text, options));
   }
-  // A sentence of a plan, with its unknown words.
+  // A sentence of a plan, with its unknown words, and whether its translation is too short, as in data/line_facts.py.
   function translatePart(sentence, { standIns, ...options }) {
-    const result = putBack(standIns, translateSentence(sentence, options));
-    return { ...result, unknown: result.source.map((token, s) => result.unknown[s] || standIns.has(bare(token))) };
+    const read = translateSentence(sentence, options);
+    const [from, to] = [read.source, read.tokens].map((tokens) => new TextEncoder().encode([...tokens, ''].join('\n')).length);
+    const isShort = to < run.lines.ratio * from - run.lines.shortness * Math.sqrt(from);
+    const result = putBack(standIns, read);
+    return { ...result, isShort, unknown: result.source.map((token, s) => result.unknown[s] || standIns.has(bare(token))) };
   }
   return { ...one, plan, sentencesOf, joinTexts, translate, translatePart };
 }

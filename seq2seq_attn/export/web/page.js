@@ -21,7 +21,7 @@ function render() {
   const results = drawn.map(({ result }) => result);
   refill(element('sentences'), sentences.length > 1 && sentenceButtons(sentences));
   element('reference').textContent = reference === undefined ? '' : `A correct translation (the reference): ${reference}`;
-  refill(element('unknown'), neverSeen(results).map((text) => el('span', {}, text)));
+  refill(element('unknown'), [...neverSeen(drawn), ...tooShort(drawn)].map((text) => el('span', {}, text)));
   element('examples').hidden = shownText.trim() !== '';
   element('undo').disabled = past.length === 0;
   translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference), drawn[number].text));
@@ -39,9 +39,10 @@ function drawnBy(one, { prefix, force, blocked, ...choice }) {
   const usual = { standIns, beamSize: size };
   const options = { ...usual, prefix, force, blocked, ...(isSteered({ prefix, force, ...choice }) ? { beamSize: 1 } : {}) };
   const result = one.translatePart(sentences[current] ?? '', options);
-  if (isKept) return { result: { ...result, tokens: [], weights: [], steps: [], kept: [] }, text: shownText };
-  const texts = sentences.map((other, number) => (number === current ? result.text : one.translatePart(other, usual).text));
-  return { result, text: one.joinTexts(sentences, texts) };
+  const parts = sentences.map((other, number) => (number === current ? result : one.translatePart(other, usual)));
+  if (isKept) return { result: { ...result, tokens: [], weights: [], steps: [], kept: [] }, parts, text: shownText };
+  const isShort = parts.some((part) => part.isShort);
+  return { result, parts, isShort, text: one.joinTexts(sentences, parts.map(({ text }) => text)) };
 }
 
 function sentenceButtons(sentences) {
@@ -61,11 +62,18 @@ function redraw() {
 }
 
 // A sentence for each list of words that training has not shown to a model.
-function neverSeen(results) {
-  const lists = results.map(({ source, unknown }) => [...new Set(source.filter((_, s) => unknown[s]))].join(', '));
+function neverSeen(drawn) {
+  const unseen = ({ source, unknown }) => source.filter((_, s) => unknown[s]);
+  const lists = drawn.map(({ parts }) => [...new Set(parts.flatMap(unseen))].join(', '));
   const isSame = lists.every((list) => list === lists[0]);
   const who = (number) => (isSame ? (lists.length > 1 ? 'The models have' : 'The model has') : `${nameOf(number)} has`);
   return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}. `] : []));
+}
+
+// A sentence for each translation that may lack a part of the text.
+function tooShort(drawn) {
+  const short = [...drawn.keys()].filter((number) => drawn[number].isShort);
+  return short.map((number) => `${nameOf(number)}: a part of the text may be missing, as its translation is short. `);
 }
 
 // A translation compared in order with its reference; without a reference, with the other model's translation.
