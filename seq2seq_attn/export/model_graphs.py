@@ -186,5 +186,15 @@ def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> Expor
     program = export(module, inputs, dynamic_shapes=free, strict=False)
     table = torch.export.default_decompositions()
     decompositions = {operation: table[operation] for operation in _DECOMPOSED}
-    decomposed: ExportedProgram = program.run_decompositions(decompositions)
+    return decompose(program, decompositions)
+
+
+def decompose(program: ExportedProgram, decompositions: dict[Any, Any]) -> ExportedProgram:
+    """Replace operations by simpler operations. Guards of sizes are dropped, because they raise
+    errors for some encoders; `_check_sentence` tries another size instead."""
+    program._guards_code = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        decomposed: ExportedProgram = program.run_decompositions(decompositions)
+    decomposed._guards_code = []
     return decomposed

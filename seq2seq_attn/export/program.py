@@ -25,7 +25,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.export.model_graphs import Graphs
+from seq2seq_attn.export.model_graphs import Graphs, decompose
 
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async.msg")
 _KNOWN = json.loads((Path(__file__).parent / "web" / "operations.json").read_bytes())
@@ -130,7 +130,7 @@ def _with_known_operations(program: ExportedProgram) -> ExportedProgram:
                 replaced[node.target] = table.pop(node.target)
         if not replaced:
             return program
-        program = program.run_decompositions(replaced)
+        program = decompose(program, replaced)
 
 
 def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any]:
