@@ -36,6 +36,7 @@ from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
+from seq2seq_attn.translate.marks import translate_marked
 from seq2seq_attn.translate.plan import Plan, make_plan
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.segments import (
@@ -213,11 +214,8 @@ class Translator:
         plan = make_plan(
             self, options, keep_attention, glossary=glossary, split_sentences=split_sentences
         )
-        num_results = plan.options.n_best
-        translated = (
-            self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=num_results)
-        )
-        return chain.from_iterable(translated)
+        translate = partial(translate_marked, self._translate_chunk, plan, self.has_attention)
+        return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
 
     def _translate_chunk(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each line of a chunk; those that lack terms, once more."""

@@ -86,8 +86,7 @@ class UnknownWords(NamedTuple):
             known = self.words.find_case(word)
             if known is not None and known != word:
                 spelled[word] = known
-            # A stand-in for the mark of a tag would change what the sentence says.
-            elif word[0] != "⟦" and self._passes(word):
+            elif self._passes(word):
                 passed.append(word)
         if text and len(passed) == len(words):
             return Line(normalize(line), unknown, passed, [])

@@ -47,7 +47,6 @@ WORDS = KnownWords(
         ("Das Rad kostet 4'711 Euro.", "The bike costs 4'711 euros.", ("4'711",)),
         ("Das Rad kostet ½ Euro.", "The bike costs ½ euros.", ("½",)),
         ("Das Rad § kostet.", "The bike <unk> costs.", ("§",)),
-        ("Das ⟦1⟧ Rad kostet.", "The <unk> <unk> <unk> bike costs.", ("⟦1⟧",)),
         ("DAS RAD kostet Euro.", "The bike costs euros.", ("DAS", "RAD")),
         ("4711", "4711", ("4711",)),
         ("Kowalski 12345!", "Kowalski 12345!", ("Kowalski", "12345")),

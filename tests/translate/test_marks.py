@@ -1,0 +1,39 @@
+"""Marks of tags go where they separate the words of the translation as those of the line."""
+
+import numpy as np
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.translate.marks import put_marks
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+from tests.toy_run import SOURCE, make_toy_run
+
+
+@pytest.mark.parametrize(
+    ("line", "heaviest", "text"),
+    [
+        ("a ⟦1⟧ b ⟦2⟧ c .", [0, 1, 2, 3], "A ⟦1⟧ B ⟦2⟧ C."),
+        ("⟦3⟧ a b c ⟦4⟧ .", [0, 1, 2, 3], "⟦3⟧ A B C ⟦4⟧ ."),
+        ("a b c . ⟦1⟧ ⟦2⟧", [0, 1, 2, 3], "A B C. ⟦1⟧ ⟦2⟧"),
+        ("a ⟦1⟧ b c .", [1, 2, 0, 3], "⟦1⟧ A B C."),
+        ("a b ⟦1⟧ c ⟦2⟧ .", [2, 0, 1, 3], "A B C ⟦1⟧ ⟦2⟧ ."),
+        ("⟦1⟧ a b ⟦2⟧ c .", [4, 4, 4, 4], "⟦1⟧ ⟦2⟧ A B C."),
+        ("a ⟦1⟧ b c .", None, "A B C."),
+        ("a ⟦1⟧ bb c .", [0, 1, 2, 3], "A B C."),
+    ],
+)
+def test_a_mark_separates_words_as_in_the_line(line, heaviest, text):
+    translation = Translation(
+        "A B C.", [*"ABC."], 0.0, 0.0, [*"abc.", EOS_TOKEN], None, True, heaviest
+    )
+    assert put_marks(line, translation).text == text
+
+
+def test_the_model_reads_a_line_without_its_marks(tmp_path):
+    translator = load(make_toy_run(tmp_path / "run").path, "cpu")
+    words = SOURCE[0].split()
+    marked = f"{words[0]} ⟦1⟧ {' '.join(words[1:])} ⟦2⟧"
+    plain, with_marks, other = translator.translate([SOURCE[0], marked, SOURCE[1]])
+    assert with_marks.text.replace("⟦1⟧ ", "").replace(" ⟦2⟧", "") == plain.text
+    assert other.text == translator.translate([SOURCE[1]])[0].text
+    assert np.isclose(with_marks.log_prob, plain.log_prob)
