@@ -13,7 +13,6 @@ and a search reads the token from the source.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -24,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_regular, write_lines
+from seq2seq_attn.files import read_json, read_regular, write_json
 from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.text.marks import SOURCE_END
 
@@ -92,9 +91,8 @@ class Vocab:
         return [self._tokens[i] if i < size else beyond[i - size] for i in ids]
 
     def save(self, path: Path) -> None:
-        """Write one token per line in the order of ids. A token that a line cannot hold is written
-        as a JSON string."""
-        write_lines(path, map(_to_line, self._tokens))
+        """Write the tokens in the order of ids, as a JSON list with one token per line."""
+        write_json(path, self._tokens)
 
     @classmethod
     def load(cls, path: Path, read: Callable[[Path], bytes] = read_regular) -> Vocab:
@@ -103,21 +101,11 @@ class Vocab:
         Raises:
             UserError: the file is missing or is not a vocabulary.
         """
+        tokens = read_json(path, read)
         try:
-            lines = read(path).decode("utf-8").split("\n")
-            return cls(
-                str(json.loads(line)) if line.startswith('"') else line for line in lines[:-1]
-            )
-        except UserError:
-            raise
-        except Exception as error:  # a damaged file may hold any bytes
+            return cls(map(str, tokens))
+        except (TypeError, ValueError) as error:  # the file may hold any values
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
-
-
-def _to_line(token: str) -> str:
-    """Return a token as a line, or as a JSON string if the line would not give the same token."""
-    survives = token.isprintable() and token.strip() == token
-    return token if token and survives and not token.startswith('"') else json.dumps(token)
 
 
 class ExtendedIds(NamedTuple):
