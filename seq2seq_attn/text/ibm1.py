@@ -48,8 +48,6 @@ class TranslationTable:
         """Return t(target | source), [target tokens, source tokens]. Tokens that never occur
         together have probability 0."""
         keys = _keys(source, target)
-        if not len(self.keys_P):
-            return np.zeros(keys.shape)
         positions = np.searchsorted(self.keys_P, keys).clip(max=len(self.keys_P) - 1)
         return np.where(self.keys_P[positions] == keys, self.probabilities_P[positions], 0.0)
 
@@ -73,10 +71,10 @@ def estimate_table(
     source: Sentences, target: Sentences, num_pairs: int, *, num_iterations: int = NUM_ITERATIONS
 ) -> TranslationTable:
     """Estimate t(target | source), starting from equal probabilities. A corpus with more than
-    `MAX_CELLS` cells is sampled at evenly spaced pairs."""
+    `MAX_CELLS` cells is sampled at evenly spaced pairs. There must be a target token."""
     num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
     # The cells of a target position are adjacent, so `reduceat` sums them.
-    keys: list[Ids] = [np.empty(0, np.int64)]
+    keys: list[Ids] = []
     sizes: list[int] = []
     for index in range(0, num_pairs, max(1, -(-num_cells // MAX_CELLS))):
         with_empty = np.concatenate([[EMPTY], source(index)])
@@ -85,12 +83,11 @@ def estimate_table(
     cell_sizes = np.array(sizes, np.int64)
     cell_starts = np.cumsum(cell_sizes) - cell_sizes
     keys_P, cells_C = np.unique(np.concatenate(keys), return_inverse=True)
-    entry_starts = np.flatnonzero(
-        np.diff(keys_P >> 32, prepend=-1)
-    )  # first entry of each source token
+    # first entry of each source token
+    entry_starts = np.flatnonzero(np.diff(keys_P >> 32, prepend=-1))
     entry_sizes = np.diff(entry_starts, append=len(keys_P))
     probabilities_P = np.ones(len(keys_P))
-    for _ in range(num_iterations if len(keys_P) else 0):
+    for _ in range(num_iterations):
         shares_C = probabilities_P[cells_C]
         shares_C /= np.repeat(np.add.reduceat(shares_C, cell_starts), cell_sizes)
         counts_P = np.bincount(cells_C, weights=shares_C, minlength=len(keys_P))

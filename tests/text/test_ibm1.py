@@ -53,8 +53,6 @@ def test_lookup_knows_what_was_seen_together():
     table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
     known = table.lookup(np.array([5, 8, 99]), np.array([15, 18])) > 0.5
     assert known.tolist() == [[True, False, False], [False, True, False]]
-    empty = estimate_table(arrays([]), arrays([]), 0)
-    assert empty.lookup(np.array([1]), np.array([2])).tolist() == [[0.0]]
 
 
 def test_links_are_those_of_both_directions():

@@ -38,20 +38,11 @@ class SentencePieceTokenizer(Tokenizer):
         """the subwords of the model in the order of SentencePiece's ids"""
 
     def tokenize(self, text: str) -> list[str]:
-        subwords: list[str] = self._processor.encode(
-            normalize_marked(text, lowercase=self.lowercase), out_type=str
-        )
-        return subwords
+        return self.tokenize_many([text])[0]
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize_marked(text, lowercase=self.lowercase) for text in texts]
-        encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
-        tokenized: list[list[str]] = []
-        for line, numbers in zip(lines, encoded, strict=True):
-            if _UNKNOWN in numbers:  # only this call returns the unknown characters
-                tokenized.append(self._processor.encode(line, out_type=str))
-            else:  # faster, as no new strings are made
-                tokenized.append([self.subwords[number] for number in numbers])
+        tokenized: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
         return tokenized
 
     def detokenize(self, tokens: Sequence[str]) -> str:
