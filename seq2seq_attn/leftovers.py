@@ -93,8 +93,14 @@ def replaced_folder(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
         if not any(path.match(pattern) for pattern in patterns):
             raise UsageError(f"{path}: would be lost; choose another folder")
     remove_leftovers(folder.parent, glob.escape(folder.name[:50]))
-    with temporary_folder(folder) as temporary, temporary_folder(folder) as old:
+    with temporary_folder(folder) as temporary:
         yield temporary
+        swap_folder(temporary, folder)
+
+
+def swap_folder(temporary: Path, folder: Path) -> None:
+    """Give a temporary folder the name `folder`, and remove what had this name before."""
+    with temporary_folder(folder) as old:
         with suppress(FileNotFoundError):  # there is none to replace
             folder.rename(old / folder.name)
         temporary.rename(folder)

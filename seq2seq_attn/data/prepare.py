@@ -24,7 +24,6 @@ from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
 from seq2seq_attn.data.count_words import count_words
 from seq2seq_attn.data.draft import EXTRA, Draft, held_out_keys, write_extra, write_texts
-from seq2seq_attn.data.folder import open_if_whole, publish
 from seq2seq_attn.data.links import (
     GOLD,
     IBM1,
@@ -56,7 +55,7 @@ from seq2seq_attn.data.vocabs import (
 )
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import ListedFiles, list_files, read_regular, sha256_of_values, write_json
-from seq2seq_attn.leftovers import remove_leftovers, temporary_folder
+from seq2seq_attn.leftovers import remove_leftovers, swap_folder, temporary_folder
 from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.known_words import WORDS, KnownWords
@@ -96,9 +95,9 @@ def prepare_corpus(
     identity = _identity(config.data, raw, vocab_dir)
     name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
     folder = config.data.data_dir / "prepared" / name
-    prepared = open_if_whole(folder)
+    prepared = _open_if_whole(folder)
     if prepared is not None:
-        log.info("%s: prepared before, reused", prepared.directory)
+        log.info("%s: prepared before, reused", folder)
     else:
         started = time.monotonic()
         remove_leftovers(folder.parent, "*")
@@ -109,11 +108,25 @@ def prepare_corpus(
                 raise UserError(
                     "the text changed while it was prepared; stop what writes to it, then try again"
                 )
-            prepared = publish(temporary, folder)
+            if _open_if_whole(folder) is None:  # another process may have been faster
+                swap_folder(temporary, folder)
+        prepared = PreparedCorpus(folder)
         log.info("%s: prepared in %.1f s", folder, time.monotonic() - started)
     for note in prepared.meta["notes"]:
         log.info("%s", note)
     return prepared
+
+
+def _open_if_whole(folder: Path) -> PreparedCorpus | None:
+    """Return the corpus of a folder, or None if the folder does not exist or is damaged."""
+    if not folder.exists():
+        return None
+    try:
+        return PreparedCorpus(folder)
+    except UserError as error:
+        # the advice after the semicolon is for a user, but here the folder is replaced
+        log.info("%s; preparing the data again", str(error).partition(";")[0])
+        return None
 
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
