@@ -13,13 +13,11 @@ from typing import Any
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.config.layout import SourceLayout
-from seq2seq_attn.data.links import GOLD, WORDS, LinkFiles, parse_links
+from seq2seq_attn.data.links import LinkFile, parse_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
-from seq2seq_attn.data.store import iter_exact, open_lines, split_path
+from seq2seq_attn.data.store import LINKS, iter_exact, open_lines, split_path
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text import captions
 from seq2seq_attn.text.corpus import Text
-from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.noise import NOISE, find_noise
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.tables import Damage
@@ -57,7 +55,7 @@ class Draft:
 
 
 def write_texts(
-    draft: Draft, data: DataConfig, texts: Mapping[str, Text], links: LinkFiles
+    draft: Draft, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, LinkFile]
 ) -> None:
     """Write the pairs of each split, and their lines of word alignments.
 
@@ -67,7 +65,7 @@ def write_texts(
         draft: receives the files, the numbers of pairs and notes.
         data: the `data` section of the configuration.
         texts: the text of each split.
-        links: the files of word alignments.
+        links: the file of word alignments of each split that has one.
 
     Raises:
         UserError: text or links cannot be read, or there is too little text.
@@ -76,7 +74,7 @@ def write_texts(
     for split, text in texts.items():
         damage = Damage()
         pairs = text.pairs(damage)
-        split_links = links.get(split, {})
+        split_links = links.get(split)
         if split == "train":
             _write_training_text(draft, data, text, pairs, split_links, "valid" not in texts)
         else:
@@ -89,7 +87,7 @@ def _write_training_text(
     data: DataConfig,
     text: Text,
     pairs: Iterable[Pair],
-    links: Mapping[str, Path],
+    links: LinkFile | None,
     is_set_aside: bool,
 ) -> None:
     """Write the training pairs, except the noise that `data.filter` names. If `is_set_aside`, write
@@ -133,7 +131,7 @@ def _write_pairs(
     data: DataConfig,
     text: Text,
     assigned: Assigned,
-    links: Mapping[str, Path],
+    links: LinkFile | None,
     splits: Sequence[str],
 ) -> Counter[str | None]:
     """Write each pair and its lines of word alignments to the files of its split.
@@ -146,22 +144,23 @@ def _write_pairs(
     counts: Counter[str | None] = Counter()
     limits = {split: data.limit.for_split(split) for split in splits}
     first_side = _sentence_side(text)
+    kinds = SIDES if links is None else (*SIDES, LINKS)
     has_pair = False
     with ExitStack() as stack:
         streams = {}
         for name in splits:
-            paths = [split_path(draft.directory, name, kind) for kind in (*SIDES, *links)]
+            paths = [split_path(draft.directory, name, kind) for kind in kinds]
             streams[name] = [stack.enter_context(open_lines(path)) for path in paths]
-        for pair, split, lines in _with_links(assigned, links, data.source_name, text):
+        for lines, split in _with_links(assigned, links, text):
             counts[split] += 1
             # a text without sources has pairs with a blank source, which is no fault
-            has_pair = has_pair or all(sentence.strip() for sentence in pair[first_side:])
+            has_pair = has_pair or all(sentence.strip() for sentence in lines[first_side:2])
             if split is None:
                 continue
             limit = limits[split]
             if limit is None or counts[split] <= limit:
-                for stream, value in zip(streams[split], (*pair, *lines), strict=True):
-                    stream.write(f"{value}\n")
+                for stream, line in zip(streams[split], lines, strict=True):
+                    stream.write(f"{line}\n")
     if not has_pair:
         raise UserError(f"{text}: no sentence pair: empty, or a side of every line is blank")
     for name in splits:
@@ -171,37 +170,29 @@ def _write_pairs(
 
 
 def _with_links(
-    assigned: Assigned, links: Mapping[str, Path], source_language: str, text: Text
-) -> Iterator[tuple[Pair, str | None, Sequence[str]]]:
-    """Yield each pair with its split and its lines of word alignments, one line for each file in
-    `links`, after a check of the lines.
+    assigned: Assigned, links: LinkFile | None, text: Text
+) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Yield the lines of each pair with its split: source, target and, if there are `links`, the
+    line of word alignments, after a check of this line.
 
     Raises:
-        UserError: a file of word alignments has more or fewer lines than the text has pairs, or a
+        UserError: the file of word alignments has more or fewer lines than the text has pairs, or a
             line is invalid.
     """
-    if not links:
-        for pair, split in assigned:
-            yield pair, split, ()
+    if links is None:
+        yield from assigned
         return
-    names = " and ".join(map(str, links.values()))
-    readers = []
-    for kind, path in links.items():
-        lines = iter_lines(path)
-        # the published gold links have `captions.SOURCE` as their source side
-        is_reversed = kind == GOLD and source_language != captions.SOURCE
-        readers.append(map(captions.swap_links, lines) if is_reversed else lines)
-    rows: Iterator[Any] = zip_longest(assigned, *readers)
-    for number, (item, *lines) in enumerate(rows, 1):
-        if item is None or None in lines:
+    rows: Iterator[Any] = zip_longest(assigned, links.lines())
+    for number, (item, line) in enumerate(rows, 1):
+        if item is None or line is None:
             raise UserError(
-                f"{names}: expected a line for each pair of {text}; they differ at line {number:,}"
+                f"{links.path}: expected a line for each pair of {text}; they differ at line "
+                f"{number:,}"
             )
         pair, split = item
-        for (kind, path), line in zip(links.items(), lines, strict=True):
-            num_words = [len(WORDS[kind](sentence)) for sentence in pair]
-            parse_links(path, number, line, *num_words)
-        yield pair, split, lines
+        num_words = [len(links.words(sentence)) for sentence in pair]
+        parse_links(links.path, number, line, *num_words)
+        yield (*pair, line), split
 
 
 def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:

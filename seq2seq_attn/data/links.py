@@ -7,8 +7,9 @@ model 1.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,20 +24,34 @@ from seq2seq_attn.data.store import (
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
-from seq2seq_attn.text.captions import tokenize_caption
+from seq2seq_attn.text.captions import SOURCE, swap_links, tokenize_caption
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 GOLD, IBM1 = "gold", "ibm1"
 """values of `data.links`"""
-LINKS = "links"
-"""the kind of links that a Pharaoh file contains, beside the kind `GOLD`"""
-WORDS = {GOLD: tokenize_caption, LINKS: words_of}
-"""the functions that split a sentence into the words that links number, by kind of links"""
-LinkFiles = Mapping[str, Mapping[str, Path]]
-"""the files of word alignments, by split and kind of links (`GOLD` or `LINKS`)"""
 _PAIRS_AT_ONCE = 4_096
 """number of pairs whose links are written at once"""
+
+
+class LinkFile(NamedTuple):
+    """A file with a line of word alignments for each pair of a split."""
+
+    path: Path
+    is_gold: bool
+    """whether the file belongs to the embedded corpus or to other captions"""
+    is_reversed: bool = False
+    """whether the target position of a link comes first"""
+
+    def words(self, sentence: str) -> list[str]:
+        """Return the words of a sentence to which links refer."""
+        return tokenize_caption(sentence) if self.is_gold else words_of(sentence)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the file, with the source position of a link first."""
+        lines = iter_lines(self.path)
+        return map(swap_links, lines) if self.is_reversed else lines
 
 
 def links_file(data: DataConfig) -> Path | None:
@@ -61,9 +76,9 @@ def links_file(data: DataConfig) -> Path | None:
     return Path(data.links)
 
 
-def find_links(data: DataConfig, gold: Mapping[str, Path]) -> LinkFiles:
-    """Return the files of gold links, and the Pharaoh file of the training pairs if `data.links`
-    names it.
+def find_links(data: DataConfig, gold: Mapping[str, Path]) -> dict[str, LinkFile]:
+    """Return the file of word alignments of each split that has one. The training pairs have the
+    file that `data.links` names, and the other splits have gold links.
 
     Args:
         data: the `data` section of the configuration.
@@ -72,10 +87,13 @@ def find_links(data: DataConfig, gold: Mapping[str, Path]) -> LinkFiles:
     Raises:
         UsageError, UserError: see `links_file`.
     """
-    files = {split: {GOLD: path} for split, path in gold.items()}
+    is_reversed = data.source_name != SOURCE
+    files = {split: LinkFile(path, True, is_reversed) for split, path in gold.items()}
     path = links_file(data)
     if path is not None:
-        files.setdefault("train", {})[LINKS] = path
+        files["train"] = LinkFile(path, False)
+    elif data.links != GOLD:
+        files.pop("train", None)
     return files
 
 
@@ -119,32 +137,31 @@ def parse_links(
     return links
 
 
-def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name: str) -> str:
+def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, name: str) -> str:
     """Convert links between words to links between tokens, and write them beside the training text
     in `directory`. Return a note for the user.
 
     Args:
         directory: the folder of the prepared corpus.
-        path: a file with a line of links in Pharaoh format for each training pair that was read.
-        keep: for each training pair that was read, whether the pair is kept in `directory`.
+        lines: a line of links in Pharaoh format for each training pair in `directory`.
+        links: the file that the lines come from.
         name: the value of `data.links`.
 
     Raises:
         UserError: no pair has a link.
     """
-    find_words = WORDS.get(name, words_of)
     texts = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
     unmatched: list[str] = []
 
     def token_links() -> Iterator[Sequence[Link]]:
-        lines = compress(iter_exact(path), keep)
         rows = zip(lines, *texts, *tokens, strict=True)
         for line, source, target, source_tokens, target_tokens in rows:
-            links = parse_pharaoh(line)
-            words = (find_words(source), find_words(target))
+            words = (links.words(source), links.words(target))
             try:
-                yield links_between_tokens(links, *words, source_tokens, target_tokens)
+                yield links_between_tokens(
+                    parse_pharaoh(line), *words, source_tokens, target_tokens
+                )
             except ValueError:  # the tokenizer has dropped or replaced characters of the words
                 unmatched.append(line)
                 yield ()

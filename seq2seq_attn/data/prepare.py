@@ -25,10 +25,8 @@ from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
 from seq2seq_attn.data.count_words import count_words
 from seq2seq_attn.data.draft import EXTRA, Draft, held_out_keys, write_extra, write_texts
 from seq2seq_attn.data.links import (
-    GOLD,
     IBM1,
-    LINKS,
-    LinkFiles,
+    LinkFile,
     find_links,
     links_identity,
     write_estimated_links,
@@ -38,10 +36,10 @@ from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.sources import RawCorpus, extra_identity, find_extra, find_raw_corpus
 from seq2seq_attn.data.store import (
     FORMAT_VERSION,
+    LINKS,
     META_NAME,
     PreparedCorpus,
     iter_exact,
-    open_lines,
     split_path,
     vocab_path,
     write_vectors,
@@ -54,7 +52,14 @@ from seq2seq_attn.data.vocabs import (
     vocab_identity,
 )
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import ListedFiles, list_files, read_regular, sha256_of_values, write_json
+from seq2seq_attn.files import (
+    ListedFiles,
+    list_files,
+    read_regular,
+    sha256_of_values,
+    write_json,
+    write_lines,
+)
 from seq2seq_attn.leftovers import remove_leftovers, swap_folder, temporary_folder
 from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.runtime.threads import num_available_cpus
@@ -325,23 +330,20 @@ def _write_links(
     directory: Path,
     draft: Draft,
     data: DataConfig,
-    links: LinkFiles,
+    links: Mapping[str, LinkFile],
     splits: Mapping[str, SplitBuilder],
 ) -> list[str]:
     """Write the gold links of each split as text, and the links between tokens of training pairs
     that `data.links` asks for. Return notes for the user."""
-    has_extra = bool(data.extra or data.mix)
-    for split, kinds in links.items():
-        if GOLD not in kinds or (split == "train" and has_extra):
-            continue  # extra pairs have no gold links, so the lines would not match the pairs
-        lines = iter_exact(split_path(draft.directory, split, GOLD))
-        path = split_path(directory, split, "links")
-        with open_lines(path) as stream:
-            for line in compress(lines, splits[split].keep):
-                stream.write(f"{line}\n")
-    if data.links == IBM1:
-        return [write_estimated_links(directory)]
-    if data.links is None:
-        return []
-    path = split_path(draft.directory, "train", GOLD if data.links == GOLD else LINKS)
-    return [write_pharaoh_links(directory, path, splits["train"].keep, data.links)]
+
+    def kept_lines(split: str) -> Iterator[str]:
+        lines = iter_exact(split_path(draft.directory, split, LINKS))
+        return compress(lines, splits[split].keep)
+
+    for split, file in links.items():
+        if file.is_gold:
+            write_lines(split_path(directory, split, LINKS), kept_lines(split))
+    if "train" in links:
+        lines = kept_lines("train")
+        return [write_pharaoh_links(directory, lines, links["train"], str(data.links))]
+    return [write_estimated_links(directory)] if data.links == IBM1 else []

@@ -30,10 +30,12 @@ from seq2seq_attn.text.vocab import EOS, ExtendedIds, IdArray, Vocab, extended_i
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version of the folder's format. It is increased when the same text would give different
 files. The folder is named by a hash that includes the version, so the text is prepared again."""
 META_NAME = "meta.json"
+LINKS = "links"
+"""the kind of the lines of word alignments in `split_path`"""
 RUN_CORPUS = "corpus.json"
 """the file in a run directory with the hashes of the run's corpus (`PreparedCorpus.text_hashes`)"""
 
@@ -351,7 +353,7 @@ class PreparedCorpus:
     def links(self, split: str) -> list[str] | None:
         """Return the gold links of each pair in Pharaoh format ("0-0 1-2"), aligned with
         `pairs(split)`, or None if the split has no gold links."""
-        path = split_path(self.directory, split, "links")
+        path = split_path(self.directory, split, LINKS)
         return list(iter_exact(path)) if path.is_file() else None
 
 
@@ -363,7 +365,7 @@ def split_path(directory: Path, split: str, *kind: str) -> Path:
         split: the name of the split.
         kind: for a side, `source` or `target` and then `txt` for its lines, `tokens` for its
             `TokenStore`, or `ids` for the `SequenceStore` of its ids. For both sides, `token_links`
-            or `vectors` for a `SequenceStore`, or `links` for the lines of gold links.
+            or `vectors` for a `SequenceStore`, or `links` for the lines of word alignments.
     """
     return directory / ".".join((split, *kind))
 
