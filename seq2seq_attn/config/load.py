@@ -18,7 +18,7 @@ from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import ListedFiles, packaged
+from seq2seq_attn.files import ListedFiles, open_regular, packaged
 
 RUN_CONFIG = "config.yaml"
 """The name of the configuration file in a run directory."""
@@ -143,9 +143,7 @@ def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[s
     what = f"config {shorten(config_name)}"
     path = _path_of(config_name, what)
     try:
-        if not path.is_file():
-            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             content = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None

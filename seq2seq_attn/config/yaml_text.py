@@ -1,5 +1,5 @@
-"""Read and write YAML. Reading rejects duplicate keys, Python tags, and texts beyond a maximum
-depth and size."""
+"""Read and write YAML. Reading rejects duplicate keys, aliases, Python tags, and texts beyond a
+maximum depth and size."""
 
 import re
 from typing import Any
@@ -8,8 +8,7 @@ import yaml
 
 MAX_DEPTH = 20
 MAX_VALUES = 10_000
-"""The maximum number of values in a text, with aliases expanded. The longest configuration has a
-few hundred values."""
+"""The maximum number of values in a text. The longest configuration has a few hundred values."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -18,13 +17,26 @@ class _Loader(yaml.SafeLoader):
     at too many values, because a list of a megabyte would take many seconds."""
 
     num_values = 0
+    depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next value and count it. Raises YAMLError: there are too many."""
+        """Return the next value. Raises YAMLError: there are too many values, they are nested too
+        deeply, a key occurs twice, or the value is an alias. A few lines with aliases can stand for
+        billions of values."""
+        where = f"line {self.line + 1}"
         self.num_values += 1
+        self.depth += 1
         if self.num_values > MAX_VALUES:
-            raise yaml.YAMLError(f"line {self.line + 1}: more than {MAX_VALUES:,} values")
-        return super().compose_node(parent, index)
+            raise yaml.YAMLError(f"{where}: more than {MAX_VALUES:,} values")
+        if self.depth > MAX_DEPTH:
+            raise yaml.YAMLError(f"{where}: nested more than {MAX_DEPTH} levels deep")
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(f"{where}: an alias (*); write its value instead")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+        return node
 
 
 class _Dumper(yaml.SafeDumper):
@@ -41,10 +53,10 @@ _PATTERNS = {
     "float": (_FLOAT, "-+.0123456789"),
 }
 """For each type of plain values, a pattern and the possible first characters."""
-_KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
+_NULL = "tag:yaml.org,2002:null"
 
 _Loader.yaml_implicit_resolvers = {
-    first: [resolver for resolver in resolvers if resolver[0] in _KEPT]
+    first: [resolver for resolver in resolvers if resolver[0] == _NULL]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 for _type, (_pattern, _first) in _PATTERNS.items():
@@ -64,42 +76,15 @@ def parse_yaml(text: str) -> Any:
     names the line where it is known.
     """
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _count(node, {}, depth=0)
-        return loader.construct_document(node)
+        return _Loader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark is not None else ""
         raise yaml.YAMLError(f"{where}{error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise yaml.YAMLError(" ".join(str(error).split())) from None
-    except RecursionError:
-        raise yaml.YAMLError(f"nested more than {MAX_DEPTH} levels deep") from None
     except (ValueError, KeyError, AttributeError):  # for `!!int x`, `!!bool 3`, `!!timestamp x`
         raise yaml.YAMLError("a value does not have the type of its tag") from None
-
-
-def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
-    """Return the number of values under a node. Each use of an alias counts its values again,
-    because a few lines with aliases can expand to billions of values."""
-    where = f"line {node.start_mark.line + 1}"
-    if depth > MAX_DEPTH:
-        raise yaml.YAMLError(f"{where}: nested more than {MAX_DEPTH} levels deep")
-    if node not in counted:
-        children: list[yaml.Node] = []
-        if isinstance(node, yaml.SequenceNode):
-            children += node.value
-        if isinstance(node, yaml.MappingNode):
-            _check_keys(node)
-            for key, value in node.value:
-                children += [key, value]
-        counted[node] = 1 + sum(_count(child, counted, depth + 1) for child in children)
-    if counted[node] > MAX_VALUES:
-        raise yaml.YAMLError(f"{where}: more than {MAX_VALUES:,} values")
-    return counted[node]
 
 
 def _check_keys(node: yaml.MappingNode) -> None:

@@ -94,11 +94,6 @@ def test_a_configuration_is_the_same_after_dump_and_load(values, tmp_path):
     assert load_config([str(path)]) == config
 
 
-BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
-)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -107,13 +102,9 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("- 1\n", "list"),
         ("a: [1\n", "not readable YAML"),
         ("seed: 1\ntrain: {}\nseed: 2\n", "line 3: 'seed' is already set in line 1"),
-        (BOMB + "seed: *a9\n", "10,000 values"),
-        (
-            BOMB.replace("[x", "{x: 1} # ").replace("[", "{<<: [").replace("]", "]}"),
-            "10,000 values",
-        ),
+        ("name: &a x\ntrain: {device: *a}\n", "line 2: an alias"),
         (f"a: [{'[], ' * 200_000}]", "10,000 values"),
-        ("a: &a [*a]\n", "20 levels"),
+        ("a: &a [*a]\n", "line 1: an alias"),
         ("seed: " + "[" * 100_000, "20 levels"),
         ("seed: !!int x\n", "not readable YAML"),
         ("seed: !!python/object/apply:os.system [true]\n", "python/object"),
@@ -143,7 +134,7 @@ def test_a_file_may_not_extend_itself_by_another_name(tmp_path):
 def test_plain_values_are_those_of_yaml_1_2(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
-        "\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\nname: 2026-01-01\n",
+        "\ufeffmodel: {hidden_size: 7}\nname: 2026-01-01\n",
         encoding="utf-8",
     )
     settings = [
