@@ -193,7 +193,7 @@ def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
         UsageError: a configuration does not name a valid corpus.
         UserError: a corpus cannot be prepared, or a finished run was trained on a different corpus.
     """
-    contents: dict[str, str] = {}
+    contents = {}
     for run, config in planned:
         data = config.data.model_dump_json()
         if data not in contents:
@@ -226,7 +226,7 @@ def plan_runs(
     base = layers.load().name
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
     arms: dict[str, dict[str, Any]] = {}
-    shifts: dict[str, int] = {}
+    shifts = {}
     trained: Counter[str] = Counter()
     variations = [_list_values(key, values) for key, values in vary.items()]
     combinations = list(itertools.product(*variations))
@@ -305,7 +305,7 @@ def train_runs(
     message = "runs: %d, finished before: %d; %d at a time, one thread each"
     log.info(message, len(planned), num_ended, at_once)
     running: dict[subprocess.Popen[bytes], PlannedRun] = {}
-    failed: list[PlannedRun] = []
+    failed = []
     try:
         while waiting or running:
             while waiting and len(running) < at_once:

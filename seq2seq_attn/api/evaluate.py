@@ -311,8 +311,8 @@ def _score(
     if isinstance(first, System):
         device = first.device
         settings = _adapt(settings, first)
-    analyses: list[list[AttentionStatistics]] = []
-    by_system: dict[str, list[SetTranslations]] = {}
+    analyses = []
+    by_system = {}
     described = []
     for system, translated in zip(systems, translations, strict=True):
         by_system[system.name] = translated

@@ -237,8 +237,8 @@ def _find_pairs(
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     """Read the source and target lines. Raises UserError if the text is damaged or empty."""
     damage = Damage()
-    sources: list[str] = []
-    targets: list[str] = []
+    sources = []
+    targets = []
     for source, target in text.pairs(damage):
         sources.append(source)
         targets.append(target)

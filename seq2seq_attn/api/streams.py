@@ -86,7 +86,7 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
     mark = BOM_UTF8
     num_lines = 0
     is_too_long = False
-    unfinished: list[bytes] = []
+    unfinished = []
     while data := _read(stream, name):
         first, *rest = data.split(b"\n")
         unfinished.append(first)

@@ -156,7 +156,7 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
     Raises UsageError if the suffix of an attention file is not a known format, and UserError if a
     plot is wanted and matplotlib is not installed.
     """
-    outputs: dict[str, Path] = {}
+    outputs = {}
     if alignment is not None:
         outputs[_ALIGNMENT] = alignment
     for number, path in enumerate(attention, 1):
@@ -178,7 +178,7 @@ def open_attention_writers(
 
     The files are complete when the stack is closed. Raises the UsageError of `check_attention`.
     """
-    writers: list[Writer] = []
+    writers = []
     for option, path in outputs.items():
         check_attention(translator, option, path)
         if option == _ALIGNMENT:

@@ -72,7 +72,7 @@ class GroupedCommand(TyperCommand):
     def _check_texts(self, args: Sequence[str]) -> None:
         """Raise UsageError if an argument begins with a hyphen, contains a space, and is not the
         value of an option."""
-        with_value: set[str] = set()
+        with_value = set()
         for option in self.params:
             if not getattr(option, "is_flag", True):
                 with_value.update(option.opts)

@@ -56,7 +56,7 @@ def compare(**options: Unpack[CompareOptions]) -> None:
 def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Return the values of each setting, parsed from texts `KEY=VALUE,VALUE,...`. Raises UsageError
     if a text has another form or a key occurs twice."""
-    variations: dict[str, list[Any]] = {}
+    variations = {}
     for text in texts:
         key, _, listed = text.partition("=")
         key = key.strip()

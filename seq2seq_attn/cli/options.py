@@ -220,7 +220,7 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 def _declared_parameters(function: Callable[..., None]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a command's function and its typed dictionary, except `search`."""
-    declared: dict[str, inspect.Parameter] = {}
+    declared = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "options":
             [options] = get_args(parameter.annotation)

@@ -97,8 +97,8 @@ def read_chunks(files: Iterable[tuple[str, Sequence[Path]]]) -> Iterator[Chunk]:
             The files are in UTF-8, with `\\n` at the end of each line.
     """
     for split, paths in files:
-        sources: list[str] = []
-        targets: list[str] = []
+        sources = []
+        targets = []
         num_characters = 0
         for source, target in zip(*map(iter_exact, paths), strict=True):
             sources.append(source)

@@ -110,7 +110,7 @@ def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
     both: Counter[tuple[str, str]] = Counter()
     for source, target in zip(sources, targets, strict=True):
         both.update(product(source & source_counts.keys(), target & target_counts.keys()))
-    ranks: dict[StandIn, tuple[bool, int]] = {}
+    ranks = {}
     for (source_word, target_word), count in both.items():
         total = source_counts[source_word] + target_counts[target_word]
         if count >= _LEAST_PAIRS and 2 * count >= _LEAST_DICE * total:
@@ -119,8 +119,8 @@ def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
     # The words of a phrase, such as New York, form pairs with each other: each word is taken once,
     # with the same word if possible.
     pairs = sorted(ranks, key=lambda pair: (pair.source != pair.target, ranks[pair], pair))
-    by_source: dict[str, StandIn] = {}
-    by_target: dict[str, StandIn] = {}
+    by_source = {}
+    by_target = {}
     for pair in pairs:
         if pair.source not in by_source and pair.target not in by_target:
             by_source[pair.source] = pair

@@ -92,14 +92,14 @@ def _write_training_text(
 ) -> None:
     """Write the training pairs, except the noise that `data.filter` names. If `is_set_aside`, write
     some of the pairs to `valid` instead of `train`."""
-    dropped: set[int] = set()
+    dropped = set()
     # Only a text of the user's may have noise, and names of files of vectors are no sentences.
     if data.corpus == "files" and text.layout.vector_column is None:
         for kind, numbers in find_noise(text.pairs, data.filter).items():
             dropped |= numbers
             draft.notes.append(f"train: {len(numbers):,} {kind} dropped ({NOISE[kind]})")
     side = _sentence_side(text)
-    chosen: set[bytes] = set()
+    chosen = set()
     splits = ["train"]
     if is_set_aside:
         kept = (pair for number, pair in enumerate(text.pairs()) if number not in dropped)
@@ -198,7 +198,7 @@ def _with_links(
 def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:
     """Return the keys (`sentence_keys`) of all sentences of the validation and test sets, sources
     and targets."""
-    keys: set[str] = set()
+    keys = set()
     for split in draft.num_pairs:
         if split != "train":
             sources, targets = map(iter_exact, draft.files(split))

@@ -152,7 +152,7 @@ def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, 
     """
     texts = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
-    unmatched: list[str] = []
+    unmatched = []
 
     def token_links() -> Iterator[Sequence[Link]]:
         rows = zip(lines, *texts, *tokens, strict=True)

@@ -33,7 +33,7 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
         side: the index in a pair of the sentence to hash: 0 for the source, 1 for the target.
     """
     max_kept = ONE_IN * MAX_PAIRS
-    smallest: set[bytes] = set()
+    smallest = set()
     for pair in pairs:
         digest = source_digest(pair[side])
         # whichever side is hashed, a pair with a blank target is useless for validation
@@ -64,7 +64,7 @@ def assign(
         dropped: numbers of pairs to drop, counted from 0.
         side: the index in a pair of the sentence to hash: 0 for the source, 1 for the target.
     """
-    taken: set[bytes] = set()
+    taken = set()
     for number, pair in enumerate(pairs):
         digest = source_digest(pair[side]) if chosen else None
         if number in dropped:

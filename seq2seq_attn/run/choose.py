@@ -14,7 +14,7 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
     """Return the run in a folder that finished last. Raises UserError: the folder has no finished
     run."""
     runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
-    finished: dict[float, Run] = {}
+    finished = {}
     for run in runs:
         finished_at = run.finished_at()
         if finished_at is not None:

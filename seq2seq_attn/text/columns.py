@@ -92,7 +92,7 @@ def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[st
     """Find the column of each language by its script. Return an empty tuple unless exactly one
     column that no language before has is in the script of each language, both in the first row and
     in all rows."""
-    columns: list[str] = []
+    columns = []
     for language in languages:
         script = usual_script(language)
         if script is None:
@@ -113,7 +113,7 @@ def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[st
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Find the column of each label. A label is a group of words with the same meaning. Return an
     empty tuple unless every label has exactly one column."""
-    columns: list[str] = []
+    columns = []
     for label in labels:
         wanted = [_words(word) for word in label]
         codes = [short_code(word) for word in label]

@@ -68,7 +68,7 @@ def split_terms(text: str, language: str) -> Words:
         is_letter = unicodedata.category(character)[0] in "LMN"
         return is_letter and (character.isascii() or separates_words(language))
 
-    words: list[str] = []
+    words = []
     for is_word, characters in groupby(text, is_part):
         if is_word:
             words.append("".join(characters))

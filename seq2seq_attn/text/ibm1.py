@@ -74,8 +74,8 @@ def estimate_table(
     `MAX_CELLS` cells is sampled at evenly spaced pairs. There must be a target token."""
     num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
     # The cells of a target position are adjacent, so `reduceat` sums them.
-    keys: list[Ids] = []
-    sizes: list[int] = []
+    keys = []
+    sizes = []
     for index in range(0, num_pairs, max(1, -(-num_cells // MAX_CELLS))):
         with_empty = np.concatenate([[EMPTY], source(index)])
         keys.append(_keys(with_empty, target(index)).ravel())

@@ -137,7 +137,7 @@ def _first_words(
 ) -> list[int | None]:
     """Return the position of each token's first word. A token has None if it is `SOURCE_END`, or if
     no word is at its position. `sizes` and `character_words` are the results of `_match`."""
-    words: list[int | None] = []
+    words = []
     start = 0
     for token, size in zip(tokens, sizes, strict=True):
         character = start

@@ -33,7 +33,7 @@ def find_noise(
         if source and target:
             ratios.append(len(target) / len(source))
     usual_ratio = median(ratios or [1.0])
-    seen: set[bytes] = set()
+    seen = set()
     for position, (source, target) in enumerate(read_pairs()):
         text = f"{source}\n{target}"
         if "copies" in kinds and source == target and source.strip():

@@ -70,7 +70,7 @@ def _with_few_marks(text: str) -> str:
 def _cap_marks(run: re.Match[str]) -> str:
     """Return the matched sequence in Unicode form NFD, without the combining marks after the first
     30 in a row."""
-    kept: list[str] = []
+    kept = []
     num_marks = 0
     for character in run[0]:
         for code_point in unicodedata.normalize("NFD", character):

@@ -50,7 +50,7 @@ _NEITHER = (False, False)
 def detokenize(tokens: Sequence[str], language: str) -> str:
     """Join spaCy's tokens to a line: `["I", "ca", "n't", "."]` gives `"I can't."`."""
     language = short_code(language)
-    pieces: list[str] = []
+    pieces = []
     open_quotes: list[str] = []
     glue_next = True
     for i, token in enumerate(tokens):

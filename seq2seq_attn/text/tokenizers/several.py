@@ -114,7 +114,7 @@ class SeveralSources(Source):
 
 def join_columns(columns: Sequence[Sequence[str]]) -> list[str]:
     """Join the tokens of columns to a line, with `SOURCE_END` between two columns."""
-    line: list[str] = []
+    line = []
     for column in columns:
         line += [*column, SOURCE_END]
     return line[:-1]

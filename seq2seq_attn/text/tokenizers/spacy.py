@@ -87,7 +87,7 @@ class SpacyTokenizer(Tokenizer):
         bounds = [0]
         for match in _CUT_OUT.finditer(line):
             bounds += match.span()
-        tokens: list[str] = []
+        tokens = []
         for start, stop in pairwise([*bounds, len(line)]):
             span = line[start:stop]
             if span == _UNKNOWN:
