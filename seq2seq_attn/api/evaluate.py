@@ -87,15 +87,21 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    _check_plots(plots)
+    if plots is not None:
+        require("plots", "matplotlib")
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     opened = [] if hypotheses and not runs else _open(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(_list(hypotheses), [system.name for system in systems])
-    inputs = _Inputs(_list(split), _paths(source or ()), _paths(reference), concatenate, files)
+    source = None if source is None else Path(source)
+    references = list(map(Path, _list(reference)))
+    inputs = _Inputs(_list(split), source, references, concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
-    languages, sets = inputs.find_sets(systems, length_in)
+    languages = inputs.find_languages(systems)
+    sets = inputs.find_sets(systems, languages)
+    if length_in == "tokens":
+        words_name(languages.target)  # raises UserError now if spaCy is not installed
     translations = _translate(systems, files, sets, outputs, reuse_hypotheses=reuse_hypotheses)
     scored: list[AnySystem] = [*systems, *files]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
@@ -107,7 +113,7 @@ class _Inputs(NamedTuple):
     """The test sets to evaluate on: splits of the runs, or files; and files of translations."""
 
     splits: Sequence[str]
-    sources: Sequence[Path]
+    source: Path | None
     """the source file, if files are evaluated"""
     references: Sequence[Path]
     concatenate: Sequence[int]
@@ -115,13 +121,14 @@ class _Inputs(NamedTuple):
 
     def paths(self) -> list[Path]:
         """Return the files that are read."""
-        return [*self.sources, *self.references, *(file.path for file in self.hypotheses)]
+        sources = [] if self.source is None else [self.source]
+        return [*sources, *self.references, *(file.path for file in self.hypotheses)]
 
     def words(self) -> list[str]:
         """Return the words by which file names say what is evaluated; no words for the default."""
         words = list(dict.fromkeys(self.splits))
-        if self.sources:
-            words = ["files", set_name(self.sources[0])]
+        if self.source:
+            words = ["files", set_name(self.source)]
         words += [f"x{k}" for k in dict.fromkeys(self.concatenate)]
         return [*words, "hypotheses"] if self.hypotheses else words
 
@@ -134,46 +141,33 @@ class _Inputs(NamedTuple):
         """
         if systems:
             data = systems[0].config.data
-            corpus = "files" if self.sources else data.corpus
+            corpus = "files" if self.source else data.corpus
             return Languages(data.source_name, data.target_language, corpus)
-        if not self.sources:
+        if self.source is None:
             raise UsageError("--hypotheses: name a run too, or --source and --reference")
-        return languages_by_suffix([*self.sources, *self.references[:1]])
+        return languages_by_suffix([self.source, *self.references[:1]])
 
     def find_sets(
-        self, systems: Sequence[System], length_in: LengthIn
-    ) -> tuple[Languages, list[EvaluationSet]]:
-        """Find the languages and the test sets. Raises the errors of `find_languages`, and of
-        `find_sets` in `evaluation/test_sets.py`."""
-        languages = self.find_languages(systems)
+        self, systems: Sequence[System], languages: Languages
+    ) -> list[EvaluationSet]:
+        """Find the test sets. Raises the errors of `find_sets` in `evaluation/test_sets.py`, and of
+        `check_scripts`."""
         sets = find_sets(
             [system.runs[0] for system in systems if not system.is_ensemble],
             self.splits,
-            source=next(iter(self.sources), None),
+            source=self.source,
             references=self.references,
             concatenate=self.concatenate,
         )
-        if self.sources:
+        if self.source:
             sides = (*languages.source.split("+"), languages.target)
-            check_scripts(Text((self.sources[0], self.references[0]), sides))
-        if length_in == "tokens":
-            words_name(languages.target)  # raises UserError now if spaCy is not installed
-        return languages, sets
+            check_scripts(Text((self.source, self.references[0]), sides))
+        return sets
 
 
 def _list(names: Names) -> list[str]:
     """Return one or several names as a list."""
     return [str(names)] if isinstance(names, str | Path) else list(map(str, names))
-
-
-def _paths(names: Names) -> list[Path]:
-    return list(map(Path, _list(names)))
-
-
-def _check_plots(plots: PlotFormat | None) -> None:
-    """Raise UserError if plots are asked for and matplotlib is not installed."""
-    if plots is not None:
-        require("plots", "matplotlib")
 
 
 def _translate(
@@ -241,7 +235,7 @@ def _make_settings(
         if value not in choices[option]:
             allowed = ", ".join(choices[option])
             raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
-    metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
+    metrics = tuple(dict.fromkeys(_list(metric)))
     for name in metrics or DEFAULT_METRICS:
         Measure(name, [])  # raises an error for an unknown metric, or if sacreBLEU is missing
     if by_length is not None:

@@ -55,16 +55,18 @@ def write_lines(
             write(number, line, translated)
 
 
-def line_writer(out: BinaryIO, form: LineForm) -> Writer:
-    """Return a writer that writes lines in the given form to a stream.
+def write_line(out: BinaryIO, line: str) -> None:
+    """Write a line to a stream and flush it, so that the reader of a pipe gets the line at once."""
+    out.write(f"{line}\n".encode())
+    if not isinstance(out, GzipFile):  # flushing would make gzip compress each line separately
+        out.flush()
 
-    The stream is flushed after each line, so that the reader of a pipe gets the line at once.
-    """
+
+def line_writer(out: BinaryIO, form: LineForm) -> Writer:
+    """Return a writer that writes lines in the given form to a stream."""
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
-        out.write(f"{form(number, line, translations)}\n".encode())
-        if not isinstance(out, GzipFile):  # flushing would make gzip compress each line separately
-            out.flush()
+        write_line(out, form(number, line, translations))
 
     return write
 

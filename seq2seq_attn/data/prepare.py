@@ -137,12 +137,6 @@ def _open_if_whole(folder: Path) -> PreparedCorpus | None:
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
     """Return the values that decide the content of the prepared corpus. A hash of these values
     names the folder. The location of files and the settings of the model are not among them."""
-    # settings of the tokenizer that apply to the chosen tokenizer; None: all of them
-    used_settings = (
-        None
-        if data.tokenizer.name == "sentencepiece"
-        else {"name", "target", "lowercase", "sentences"}
-    )
     # the library that tokenizes, as another version may split text into other tokens
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
@@ -154,7 +148,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
             "limit": data.limit.model_dump(),
             "max_length": data.max_length,
             "max_length_ratio": data.max_length_ratio,
-            "tokenizer": data.tokenizer.model_dump(include=used_settings),
+            "tokenizer": data.tokenizer.model_dump(),
             "vocab": data.vocab.model_dump(),
         },
         "links": links_identity(data),

@@ -133,10 +133,7 @@ def test_one_vocabulary_for_both_sides(make_config):
 def test_reused_when_nothing_that_matters_changed(make_config, write_pairs, tmp_path):
     first = prepare_corpus(make_config())
     stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
-    unused = {"name": "spaces", "vocab_size": 77}
-    same = make_config(
-        train=write_pairs("elsewhere", TRAIN), source_dir=str(tmp_path), tokenizer=unused
-    )
+    same = make_config(train=write_pairs("elsewhere", TRAIN), source_dir=str(tmp_path))
     same.model.hidden_size = 3
     assert prepare_corpus(same).directory == first.directory
     assert {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()} == stamps

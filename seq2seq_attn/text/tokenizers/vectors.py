@@ -97,16 +97,9 @@ def read_vectors(file: str) -> FloatArray:
         UserError: the file is missing, holds no array of shape [n, F], or holds a number that is
             not finite.
     """
-    path, key = _split(file)
-    if key is None and path.endswith(".npz"):
-        raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
     try:
-        with _open_array(path, key) as stream:
+        with _open_array(*_split(file)) as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
-    except KeyError:
-        raise UserError(
-            f"{file}: the archive {path} has no array {key!r}; name one that it has"
-        ) from None
     except Exception as error:  # numpy and zipfile raise many kinds of errors for damaged files
         raise _unreadable(file, error) from None
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
@@ -130,18 +123,12 @@ def _open_array(path: str, key: str | None) -> IO[bytes]:
     """Open a file of one array, or the array `key` of an archive. Raises ValueError if the array is
     too large, KeyError if the archive has no such array, and the errors of reading a file."""
     status = os.stat(path)
-    if key is None:
-        _check_size(status.st_size)
-        return open_regular(Path(path))
-    archive = _archive(path, status.st_mtime_ns, status.st_size)
-    member = archive.getinfo(f"{key}.npy")
-    _check_size(member.file_size)
-    return archive.open(member)
-
-
-def _check_size(size: int) -> None:
+    archive = None if key is None else _archive(path, status.st_mtime_ns, status.st_size)
+    member = f"{key}.npy"
+    size = archive.getinfo(member).file_size if archive else status.st_size
     if size > MAX_BYTES:
         raise ValueError(f"{size:,} bytes; expected at most {MAX_BYTES:,}")
+    return archive.open(member) if archive else open_regular(Path(path))
 
 
 @lru_cache(maxsize=4)
@@ -175,11 +162,10 @@ def _split(file: str) -> tuple[str, str | None]:
 
 def _unreadable(file: str, error: Exception) -> UserError:
     """Return the error for a file that cannot be read."""
-    if isinstance(error, FileNotFoundError):
-        return UserError(
-            f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY"
-        )
-    return UserError(f"{file}: not a readable array of numpy ({' '.join(str(error).split())})")
+    reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+    return UserError(
+        f"{file}: not a readable array of numpy ({reason}); expected a .npy file, or FILE.npz:KEY"
+    )
 
 
 def hash_vectors(files: Iterable[str]) -> str:

@@ -74,7 +74,7 @@ def test_the_hash_is_of_what_the_files_hold(tmp_path):
     assert hash_vectors([a, c]) == hash_vectors([b, c])
     assert len({hash_vectors(files) for files in ([a, c], [c, a], [a, "", c], [a, a])}) == 4
     for name in (str(tmp_path / "none.npy"), "a\0b.npy"):
-        with pytest.raises(UserError, match=r"no such file|null byte"):
+        with pytest.raises(UserError, match=r"none\.npy|null byte"):
             hash_vectors([name])
 
 
