@@ -97,7 +97,7 @@ def _read_document(name: str) -> bytes:
     """Return the bytes of standard input, or the decompressed bytes of a file."""
     if name == STREAM:
         return sys.stdin.buffer.read()
-    with open_bytes(Path(name)) as (stream, *_), explain_unreadable(Path(name)):
+    with open_bytes(Path(name)) as (stream, _), explain_unreadable(Path(name)):
         return stream.read()
 
 

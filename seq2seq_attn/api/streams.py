@@ -190,14 +190,13 @@ def open_input(path: str) -> Iterator[BinaryIO]:
             log.info("type a sentence and press Enter; Ctrl-D ends")
         yield sys.stdin.buffer
         return
-    with open_bytes(Path(path)) as (stream, encoding, line_end):
-        if encoding == "utf-16" or line_end == "\r":
-            # such files are rare, so they are converted in memory
-            with explain_unreadable(Path(path)):
-                text = stream.read().decode(encoding)
-            yield io.BytesIO(text.replace(line_end, "\n").encode())
-        else:
+    with open_bytes(Path(path)) as (stream, encoding):
+        if encoding != "utf-16":
             yield stream
+            return
+        with explain_unreadable(Path(path)):  # such files are rare, so they are converted in memory
+            text = stream.read().decode(encoding)
+        yield io.BytesIO(text.encode())
 
 
 @contextmanager

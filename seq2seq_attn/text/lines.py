@@ -38,9 +38,8 @@ def plain_name(path: Path) -> str:
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
-    """Open a text file and yield its decompressed bytes, its encoding and its line end. The line
-    end is `\\n`, or `\\r`, as on old Macs, if the file has no `\\n`.
+def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str]]:
+    """Open a text file and yield its decompressed bytes and its encoding.
 
     Reading the bytes may raise any error of a decompressor; see `explain_unreadable`.
 
@@ -63,9 +62,7 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
                     file = stack.enter_context(importlib.import_module(module).open(stream))
                     stream = io.BufferedReader(file, _BLOCK_SIZE)
             head = stream.peek(2)
-        encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
-        has_old_line_ends = b"\r" in head and b"\n" not in head
-        yield stream, encoding, "\r" if has_old_line_ends else "\n"
+        yield stream, "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
 
 
 @contextmanager
@@ -91,13 +88,13 @@ def iter_blocks(path: Path) -> Iterator[str]:
     Raises:
         UserError: when a damaged block is reached; `read_lines` lists the causes.
     """
-    with open_bytes(path) as (stream, encoding, line_end), explain_unreadable(path):
-        text = io.TextIOWrapper(stream, encoding, newline=line_end)
+    with open_bytes(path) as (stream, encoding), explain_unreadable(path):
+        text = io.TextIOWrapper(stream, encoding, newline="\n")
         try:
             for block in iter(partial(text.read, _BLOCK_SIZE), ""):
                 if "\0" in block:  # English text in UTF-16 is valid UTF-8 with NUL characters
                     raise ValueError
-                yield block.replace("\r", "\n") if line_end == "\r" else block
+                yield block
         except ValueError:
             raise _damaged_line(path) from None
 
@@ -105,7 +102,7 @@ def iter_blocks(path: Path) -> Iterator[str]:
 def _damaged_line(path: Path) -> UserError:
     """Return the error for a file that is not UTF-8 text. The error names the first damaged
     line."""
-    with open_bytes(path) as (stream, *_), explain_unreadable(path):
+    with open_bytes(path) as (stream, _), explain_unreadable(path):
         sample = stream.peek(1)
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
             try:
@@ -159,9 +156,9 @@ def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file. The file is plain or compressed, in UTF-8, or in UTF-16 with
     a byte-order mark.
 
-    Lines end with '\\n' only, or with '\\r' if the file has no '\\n'. (`str.splitlines` would also
-    split at U+2028 and other characters.) A '\\r' before '\\n' and a byte-order mark at the start
-    of the file are dropped. The last line needs no '\\n'.
+    Lines end with '\\n' only. (`str.splitlines` would also split at U+2028 and other characters.) A
+    '\\r' before '\\n' and a byte-order mark at the start of the file are dropped. The last line
+    needs no '\\n'.
 
     Raises:
         UserError: the file is missing or damaged, its compression or encoding is not supported, or

@@ -22,8 +22,8 @@ from seq2seq_attn.files import atomic_path, sha256_of
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
 SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
-"""environment variable that names a folder with the published files. The folder is used if `fetch`
-is called without a source folder."""
+"""environment variable that names a folder with the published files, if `fetch` is called without a
+source folder"""
 SPLITS = {
     "train": "train",
     "valid": "val",
@@ -93,8 +93,7 @@ def fetch(
     """Put the files of some languages into `data_dir/multi30k/` and return that folder.
 
     Files in the folder that have the right SHA-256 are kept. Missing files are copied from
-    `source_dir` or downloaded. Without `source_dir`, the folder that `SEQ2SEQ_MULTI30K_DIR` names
-    is used if it exists.
+    `source_dir`, from the folder that `SEQ2SEQ_MULTI30K_DIR` names, or downloaded.
 
     After an interruption, every file under its final name is complete, and the next call fetches
     the missing files.
@@ -107,11 +106,10 @@ def fetch(
     missing = []
     for names in published_splits(*languages).values():
         missing += [name for name in names if not _is_verified(directory / name)]
-    if missing and source_dir is None:
-        source_dir = _default_source_dir()
+    folder = source_dir or os.environ.get(SOURCE_DIR_VARIABLE)
     for name in tqdm(missing, desc="Multi30k", unit="file", disable=None):
-        origin = f"{BASE_URL}/{name}" if source_dir is None else str(source_dir / name)
-        data = _download(origin) if source_dir is None else _read(source_dir / name)
+        origin = f"{folder or BASE_URL}/{name}"
+        data = _read(Path(origin)) if folder else _download(origin)
         digest = hashlib.sha256(data).hexdigest()
         if digest != SHA256[name]:
             raise UserError(
@@ -122,16 +120,6 @@ def fetch(
         with atomic_path(directory / name) as temporary:
             temporary.write_bytes(data)
     return directory
-
-
-def _default_source_dir() -> Path | None:
-    """Return the folder that the environment variable names, or None if it does not exist."""
-    name = os.environ.get(SOURCE_DIR_VARIABLE)
-    if name and Path(name).is_dir():
-        return Path(name)
-    if name:
-        _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, name)
-    return None
 
 
 def _is_verified(path: Path) -> bool:
