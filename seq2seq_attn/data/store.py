@@ -10,6 +10,7 @@ Shapes: S source positions without EOS, F dimension of a vector.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -144,51 +145,37 @@ def _map(path: Path, dtype: type[np.generic]) -> Values:
     return np.memmap(path, dtype=dtype, mode="r")
 
 
+@dataclass(frozen=True)
 class PairStore:
     """The sentence pairs of a split as ids of the vocabularies, without specials."""
 
-    def __init__(
-        self,
-        source: SequenceStore,
-        target: SequenceStore,
-        *,
-        links: SequenceStore | None = None,
-        vectors: Callable[[int, IdArray], FloatArray] | None = None,
-        extended: Callable[[int], ExtendedIds] | None = None,
-    ) -> None:
-        """Take the stores of both sides.
-
-        Args:
-            source: ids of the source sentences.
-            target: ids of the target sentences.
-            links: links of each pair, in which source and target positions alternate; None if the
-                corpus has no links.
-            vectors: called with the index of a pair and its source ids, returns the vectors [S, F];
-                None if all sources are texts.
-            extended: called with the index of a pair, returns its extended ids. If None, no target
-                token can be copied from the source.
-        """
-        self._source = source
-        self._target = target
-        self._links = links
-        self._vectors = vectors
-        self._extended = extended
+    source_ids: SequenceStore
+    target_ids: SequenceStore
+    token_links: SequenceStore | None = None
+    """links of each pair, in which source and target positions alternate; None if the corpus has
+    none"""
+    find_vectors: Callable[[int, IdArray], FloatArray] | None = None
+    """takes the index of a pair and its source ids, returns the vectors [S, F]; None if all sources
+    are texts"""
+    find_extended: Callable[[int], ExtendedIds] | None = None
+    """takes the index of a pair, returns its extended ids. If None, no target token can be copied
+    from the source."""
 
     def __len__(self) -> int:
-        return len(self._source)
+        return len(self.source_ids)
 
     def swapped(self) -> PairStore:
         """Return the pairs with source and target swapped, without links, vectors and extended
         ids."""
-        return PairStore(self._target, self._source)
+        return PairStore(self.target_ids, self.source_ids)
 
     def source(self, index: int) -> IdArray:
         """Return the int32 ids of a source sentence as a view into the file."""
-        return self._source[index]
+        return self.source_ids[index]
 
     def target(self, index: int) -> IdArray:
         """Return the int32 ids of a target sentence as a view into the file."""
-        return self._target[index]
+        return self.target_ids[index]
 
     def links(self, index: int) -> LinkArray:
         """Return the links of a pair as a view into the file: int32 [links, 2], source position and
@@ -197,19 +184,19 @@ class PairStore:
         Raises:
             ValueError: the pairs have no links.
         """
-        if self._links is None:
+        if self.token_links is None:
             raise ValueError("these pairs have no links")
-        return self._links[index].reshape(-1, 2)
+        return self.token_links[index].reshape(-1, 2)
 
     @property
     def source_lengths(self) -> npt.NDArray[np.int64]:
         """[pairs], number of source tokens without specials."""
-        return np.diff(self._source.offsets)
+        return np.diff(self.source_ids.offsets)
 
     @property
     def target_lengths(self) -> npt.NDArray[np.int64]:
         """[pairs], number of target tokens without specials."""
-        return np.diff(self._target.offsets)
+        return np.diff(self.target_ids.offsets)
 
     def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
         """Return the pairs at these indices as a padded batch.
@@ -220,17 +207,17 @@ class PairStore:
         # imported here because `batch` imports torch, which workers and settings do without
         from seq2seq_attn.data.batch import collate
 
-        sources = [self.source(index) for index in indices]
-        targets = [self.target(index) for index in indices]
+        sources = list(map(self.source, indices))
+        targets = list(map(self.target, indices))
         links = None
         extended = None
         vectors = None
-        if self._links is not None:
-            links = [self.links(index) for index in indices]
-        if self._extended is not None and with_extended:
-            extended = [self._extended(index) for index in indices]
-        if self._vectors is not None:
-            vectors = list(map(self._vectors, indices, sources))
+        if self.token_links is not None:
+            links = list(map(self.links, indices))
+        if self.find_extended is not None and with_extended:
+            extended = list(map(self.find_extended, indices))
+        if self.find_vectors is not None:
+            vectors = list(map(self.find_vectors, indices, sources))
         return collate(sources, targets, indices, links=links, extended=extended, vectors=vectors)
 
 
@@ -339,16 +326,15 @@ class PreparedCorpus:
         return PairStore(
             SequenceStore(path("source", "ids")),
             SequenceStore(path("target", "ids")),
-            links=links if links.exists() else None,
-            vectors=vectors_of_line if vectors.exists() else None,
-            extended=extended,
+            links if links.exists() else None,
+            vectors_of_line if vectors.exists() else None,
+            extended,
         )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """Return the untokenized source lines and target lines, aligned with `pairs(split)`."""
-        source = list(iter_exact(split_path(self.directory, split, "source", "txt")))
-        target = list(iter_exact(split_path(self.directory, split, "target", "txt")))
-        return source, target
+        path = partial(split_path, self.directory, split)
+        return list(iter_exact(path("source", "txt"))), list(iter_exact(path("target", "txt")))
 
     def links(self, split: str) -> list[str] | None:
         """Return the gold links of each pair in Pharaoh format ("0-0 1-2"), aligned with

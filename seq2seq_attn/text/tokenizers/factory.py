@@ -30,9 +30,6 @@ from seq2seq_attn.text.tokenizers.vectors import VectorSource, read_vectors
 
 _SIMPLE = {kind.name: kind for kind in (CharacterTokenizer, SpaceTokenizer, PositionTokenizer)}
 
-_MAX_DEPTH = 2
-"""columns of marked sentences of text; a damaged file may nest more"""
-
 
 def build_tokenizers(
     source_lines: Iterable[str], target_lines: Iterable[str], data: DataConfig
@@ -150,15 +147,8 @@ def load_source(
     """
     path = directory / f"{side}.tokenizer.json"
 
-    def build(settings: dict[str, Any], depth: int = 0) -> Source:
-        if depth > _MAX_DEPTH:
-            raise _unknown(path)
+    def build(settings: dict[str, Any]) -> Source:
         match settings["name"]:
-            case "several":
-                columns = [build(column, depth + 1) for column in settings["columns"]]
-                return SeveralSources(settings["languages"], columns)
-            case "sentences":
-                return SentenceSource(build(settings["text"], depth + 1))
             case "none":
                 return NoSource()
             case "vectors":
@@ -175,6 +165,10 @@ def load_source(
 
     saved = read_json(path, read)
     try:
+        if saved["name"] == "several":
+            return SeveralSources(saved["languages"], list(map(build, saved["columns"])))
+        if saved["name"] == "sentences":
+            return SentenceSource(build(saved["text"]))
         return build(saved)
     except UserError:
         raise
