@@ -57,13 +57,13 @@ class PlannedRun(NamedTuple):
     @property
     def log_path(self) -> Path:
         """Return the log file of the training process, next to the run directory."""
-        return self.run.path.with_name(f"{self.run.path.name}.log")
+        return Path(f"{self.run.path}.log")
 
     @property
     def config_path(self) -> Path:
         """Return the configuration file that the training process reads, next to the run
         directory."""
-        return self.run.path.with_name(f"{self.run.path.name}.yaml")
+        return Path(f"{self.run.path}.yaml")
 
 
 def compare(

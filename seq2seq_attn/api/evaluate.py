@@ -33,7 +33,7 @@ from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf, find
 from seq2seq_attn.report.files import write_report_files
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
-from seq2seq_attn.run import Run, open_runs
+from seq2seq_attn.run import Run, Runs, open_runs
 from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 def evaluate(
-    runs: str | Path | Run | Sequence[str | Path | Run] | None = None,
+    runs: Runs = None,
     *,
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
@@ -243,7 +243,7 @@ def _make_settings(
     return Settings(by_length, length_of, metrics, resampling, length_in)
 
 
-def _open(runs: str | Path | Run | Sequence[str | Path | Run] | None) -> list[Run]:
+def _open(runs: Runs) -> list[Run]:
     """Open the runs, and warn about unfinished runs. Raises UsageError if there is no run."""
     opened = open_runs(runs)
     if not opened:

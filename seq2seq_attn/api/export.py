@@ -1,15 +1,14 @@
 """Write runs for use without this package, for `seq2seq export`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run import Run, open_runs
+from seq2seq_attn.run import Runs, open_runs
 
 
 def export(
-    runs: str | Path | Run | Sequence[str | Path | Run] | None,
+    runs: Runs,
     output: Path,
     weights: Literal["int16", "fp32", "int8"] = "int16",
 ) -> None:

@@ -66,9 +66,8 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
         num_lines += len(lines)
         texts = []
         for line in lines:
-            text, is_valid = _decode(line.removesuffix(b"\r"))
-            if not is_valid:
-                num_invalid += 1
+            text = line.removesuffix(b"\r").decode(errors="replace")
+            num_invalid += "\0" in text or "\ufffd" in text
             texts.append(text)
         if check and len(head) < _READ_BYTES:
             head += "".join(f"{text}\n" for text in texts)
@@ -87,7 +86,7 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
     num_lines = 0
     is_too_long = False
     unfinished = []
-    while data := _read(stream, name):
+    for data in _blocks(stream, name):
         first, *rest = data.split(b"\n")
         unfinished.append(first)
         if rest:
@@ -108,22 +107,12 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
         yield [last]
 
 
-def _decode(line: bytes) -> tuple[str, bool]:
-    """Decode a line. Return the text, and whether the line is UTF-8 without NUL characters."""
-    try:
-        return line.decode("utf-8"), b"\0" not in line
-    except UnicodeDecodeError:
-        return line.decode("utf-8", errors="replace"), False
-
-
-def _read(stream: BinaryIO, name: str) -> bytes:
-    try:
-        # read1 returns the bytes that are available and blocks only if there are none
-        return cast(bytes, stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # decompressors raise many types of errors
-        raise UserError(f"{name}: cannot be read ({error})") from None
+def _blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield the bytes of a stream as they become available."""
+    with explain_unreadable(Path(name)):
+        # read1 blocks only if no bytes are available
+        while data := stream.read1(_READ_BYTES):  # type: ignore[attr-defined]
+            yield data
 
 
 def line_chunks(inputs: Sequence[tuple[BinaryIO, str]], check: Check = None) -> Iterator[list[str]]:

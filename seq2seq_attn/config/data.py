@@ -13,7 +13,7 @@ from seq2seq_attn.config.types import (
     ColumnNames,
     FilePath,
     LanguageCode,
-    NumProcesses,
+    NumWorkers,
     PositiveInt,
     RatioOfLengths,
     Section,
@@ -140,7 +140,7 @@ class DataConfig(Section):
     """Number of old training pairs per new training pair in fine-tuning. Old pairs keep the model
     from forgetting. They are drawn at random, with a fixed seed, from the training text of the run
     in `vocab_from`, and are treated like pairs of `extra`."""
-    num_processes: NumProcesses | None = None
+    num_processes: NumWorkers | None = None
     """Processes that prepare the corpus. None means one process per available CPU, or one process
     for a small corpus. The prepared corpus does not depend on the number."""
 

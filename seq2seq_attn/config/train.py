@@ -11,7 +11,7 @@ from seq2seq_attn.config.types import (
     LearningRate,
     NonNegativeFloat,
     NonNegativeInt,
-    NumThreads,
+    NumWorkers,
     Options,
     PositiveFloat,
     PositiveInt,
@@ -119,7 +119,7 @@ class TrainConfig(Section):
     training stops with an error."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
-    num_threads: NumThreads | None = None
+    num_threads: NumWorkers | None = None
     """The number of CPU threads. None means the value of OMP_NUM_THREADS. Without this variable,
     the number is chosen at the start by the size of the model and the load of the machine. A
     resumed run keeps the number, because the last bits of sums depend on it."""

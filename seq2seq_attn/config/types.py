@@ -91,8 +91,8 @@ Size = Annotated[Whole, Field(ge=1, le=65_536)]
 """The width of a layer. The recurrent matrix of a GRU of the maximum width has 13 billion
 parameters."""
 NumLayers = Annotated[Whole, Field(ge=1, le=100)]
-NumProcesses = Annotated[Whole, Field(ge=1, le=1_024)]
-NumThreads = Annotated[Whole, Field(ge=1, le=1_024)]
+NumWorkers = Annotated[Whole, Field(ge=1, le=1_024)]
+"""A number of processes or threads."""
 VocabSize = Annotated[Whole, Field(ge=1, le=1_000_000)]
 """The size of a SentencePiece vocabulary. SentencePiece would run for hours with billions."""
 Seed = Annotated[Whole, Field(ge=0, le=2**63 - 1)]

@@ -13,8 +13,8 @@ Tensors are stored as safetensors, and all other data as plain text, JSON or YAM
 pickles. Files are written atomically.
 """
 
-from seq2seq_attn.run.choose import newest_run, open_runs
+from seq2seq_attn.run.choose import Runs, newest_run, open_runs
 from seq2seq_attn.run.directory import ModelInfo, Run
 from seq2seq_attn.run.names import LOCK, REVERSE
 
-__all__ = ["LOCK", "REVERSE", "ModelInfo", "Run", "newest_run", "open_runs"]
+__all__ = ["LOCK", "REVERSE", "ModelInfo", "Run", "Runs", "newest_run", "open_runs"]

@@ -7,6 +7,9 @@ from pathlib import Path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run.directory import Run
 
+Runs = str | Path | Run | Sequence[str | Path | Run] | None
+"""one or several runs or their names; None names none"""
+
 log = logging.getLogger(__name__)
 
 
@@ -31,7 +34,7 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
     )
 
 
-def open_runs(named: str | Path | Run | Sequence[str | Path | Run] | None = None) -> list[Run]:
+def open_runs(named: Runs = None) -> list[Run]:
     """Open the named runs. Without names, open the run in `runs/` that finished last. Raises
     UserError as `Run.open` and `newest_run`."""
     if named is None:
