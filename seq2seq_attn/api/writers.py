@@ -255,21 +255,18 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
     is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
     drawn: list[tuple[int, str, str, AttentionMap]] = []
-    is_full = False
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
-        nonlocal is_full
+        is_full = len(drawn) > max_lines
         attention = None if is_full else _attention_map(number, translations[0])
-        if attention is None:
-            return
-        is_full = len(drawn) == max_lines
-        if is_full:
-            message = "%s: shows only the first %d lines; a .npz file holds them all"
-            log.warning(message, path, max_lines)
-            return
-        drawn.append((number, line, translations[0].text, attention))
+        if attention is not None:
+            drawn.append((number, line, translations[0].text, attention))
 
     yield write
+    if len(drawn) > max_lines:
+        message = "%s: shows only the first %d lines; a .npz file holds them all"
+        log.warning(message, path, max_lines)
+        drawn.pop()
     if not drawn:
         log.warning("%s: not written, no translation has any tokens", path)
         return

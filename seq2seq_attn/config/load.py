@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from yaml import YAMLError
 
 from seq2seq_attn.config.data import LimitConfig
-from seq2seq_attn.config.explain import explain, shorten, shorten_key, unknown_key
+from seq2seq_attn.config.explain import explain, shorten, unknown_key
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, dump_yaml, parse_yaml
@@ -212,13 +212,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
     valid YAML, the value is the text itself. Raises UsageError if the key or value is missing."""
     key, equals, value = text.partition("=")
     key = key.strip()
-    if not equals or not key:
+    if not equals or not key or not value.strip():
         raise UsageError(
-            f"--set {shorten(text)}: expected KEY=VALUE, for example --set model.hidden_size=256"
-        )
-    if not value.strip():
-        raise UsageError(
-            f"--set {shorten(text)}: no value; write {shorten_key(key)}=null for none, or a value"
+            f"--set {shorten(text)}: expected KEY=VALUE, for example --set model.hidden_size=256, "
+            "or KEY=null for none"
         )
     try:
         return key, parse_yaml(value)
@@ -264,11 +261,10 @@ def _parse_mapping(content: bytes, what: str) -> dict[str, Any]:
         raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
     except YAMLError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
-    if values is None or values == {}:
-        raise UsageError(f"{what}: no settings; write at least a `name`, or leave the file out")
-    if not isinstance(values, dict):
+    if not isinstance(values, dict) or not values:
         raise UsageError(
-            f"{what}: expected a mapping of keys to values, got {type(values).__name__}"
+            f"{what}: expected a mapping of keys to values, at least a `name`, got "
+            f"{shorten(values)}"
         )
     return {key: _mark_replacing(value, str(key)) for key, value in values.items()}
 

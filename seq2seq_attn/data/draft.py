@@ -142,7 +142,6 @@ def _write_pairs(
         The number of pairs by split, before the limits. The key None counts the dropped pairs.
     """
     counts: Counter[str | None] = Counter()
-    limits = {split: data.limit.for_split(split) for split in splits}
     first_side = _sentence_side(text)
     kinds = SIDES if links is None else (*SIDES, LINKS)
     has_pair = False
@@ -157,15 +156,13 @@ def _write_pairs(
             has_pair = has_pair or all(sentence.strip() for sentence in lines[first_side:2])
             if split is None:
                 continue
-            limit = limits[split]
-            if limit is None or counts[split] <= limit:
+            limit = data.limit.for_split(split)
+            if limit is None or draft.num_pairs[split] < limit:
+                draft.num_pairs[split] += 1
                 for stream, line in zip(streams[split], lines, strict=True):
                     stream.write(f"{line}\n")
     if not has_pair:
         raise UserError(f"{text}: no sentence pair: empty, or a side of every line is blank")
-    for name in splits:
-        limit = limits[name]
-        draft.num_pairs[name] = counts[name] if limit is None else min(counts[name], limit)
     return counts
 
 

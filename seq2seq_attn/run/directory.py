@@ -325,10 +325,8 @@ class Run:
         try:
             return float(self._files.read_json(names.FINISHED)["finished_at"])
         except Exception as error:  # the file may hold any bytes
-            reason = (
-                error if isinstance(error, UserError) else f"{self.path / names.FINISHED}: damaged"
-            )
-            log.warning("%s; the run counts as unfinished", reason)
+            path = self.path / names.FINISHED
+            log.warning("%s: the run counts as unfinished (%s)", path, error)
             return None
 
     @property

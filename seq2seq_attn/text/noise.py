@@ -36,16 +36,17 @@ def find_noise(
     seen = set()
     for position, (source, target) in enumerate(read_pairs()):
         text = f"{source}\n{target}"
-        if "copies" in kinds and source == target and source.strip():
-            noise["copies"].add(position)
-        if "segmented" in kinds and _SEGMENTED.search(text):
-            noise["segmented"].add(position)
-        if "ratio" in kinds and _is_ratio_outlier(len(source) * usual_ratio, len(target)):
-            noise["ratio"].add(position)
+        digest = blake2b(text.encode(), digest_size=8).digest()
+        has_noise = {
+            "copies": source == target and source.strip(),
+            "segmented": _SEGMENTED.search(text),
+            "ratio": _is_ratio_outlier(len(source) * usual_ratio, len(target)),
+            "duplicates": digest in seen,
+        }
+        for kind in kinds:
+            if has_noise[kind]:
+                noise[kind].add(position)
         if "duplicates" in kinds:
-            digest = blake2b(text.encode(), digest_size=8).digest()
-            if digest in seen:
-                noise["duplicates"].add(position)
             seen.add(digest)
     return noise
 

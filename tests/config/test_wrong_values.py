@@ -37,7 +37,7 @@ def refusal(*overrides, config_names=()):
         ("train.optimizer.betas=[1,1]", "train.optimizer.betas.0=1"),
         ("train.optimizer.betas=0.9", "train.optimizer.betas=0.9: expected two numbers"),
         ("model.hidden_size=1e9", "65536"),
-        ("model.embedding_size=", "'model.embedding_size=': no value"),
+        ("model.embedding_size=", "'model.embedding_size=': expected KEY=VALUE"),
         ("model.dropout.embedding=0.9999999999999999", "0.99"),
         ("data.test={a: 5}", "data.test.a=5"),
         ("data.tokenizer.name=bpe", "data.tokenizer.name='bpe': expected 'spacy', 'sentencepiece'"),
@@ -97,9 +97,9 @@ def test_a_configuration_is_the_same_after_dump_and_load(values, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no settings"),
-        ("\ufeff# nothing yet\n{}", "no settings"),
-        ("- 1\n", "list"),
+        ("", "got null"),
+        ("\ufeff# nothing yet\n{}", "got {}"),
+        ("- 1\n", "got [1]"),
         ("a: [1\n", "not readable YAML"),
         ("seed: 1\ntrain: {}\nseed: 2\n", "line 3: 'seed' is already set in line 1"),
         ("name: &a x\ntrain: {device: *a}\n", "line 2: an alias"),
