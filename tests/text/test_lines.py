@@ -66,6 +66,7 @@ def test_damaged_and_absent_files_are_named():
         b"PK\3\4",
         b"%PDF-1",
         b"7z\xbc\xaf",
+        b"eins\rzwei\r",  # an old Mac's
     ):
         with pytest.raises(UserError, match="damaged"):
             read_lines(write("damaged", data))

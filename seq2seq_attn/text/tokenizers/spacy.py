@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
 
@@ -60,9 +61,6 @@ class SpacyTokenizer(Tokenizer):
             ) from None
         self._known: dict[str, tuple[str, ...]] = {}
         """the tokens of each span; a span is the text between two spaces"""
-        self._known_starts: set[str] = set()
-        """the spans that may hold the end of a special case which begins in the span before"""
-        self._edges: tuple[set[str], set[str]] | None = None
 
     def tokenize(self, text: str) -> list[str]:
         with self._nlp.memory_zone():  # without a zone, spaCy keeps every string in memory
@@ -99,35 +97,29 @@ class SpacyTokenizer(Tokenizer):
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
         """Tokenize each line from the cache of spans. spaCy tokenizes unknown spans, and whole
         lines where a special case may cross a space (`special_edges`)."""
-        if self._edges is None:
-            self._edges = special_edges(self._nlp.tokenizer)
         starts, ends = self._edges
         known = self._known
         spans_by_line = [line.split(" ") if line else [] for line in lines]
         for span in set(chain.from_iterable(spans_by_line)).difference(known):
             known[span] = tuple(self._tokens(span))
-            if known[span][0] in ends:
-                self._known_starts.add(span)
         tokenized = []
         for line, spans in zip(lines, spans_by_line, strict=True):
-            needs_whole_line = False
-            if not self._known_starts.isdisjoint(spans):
-                for left, right in pairwise(spans):
-                    may_continue = right in self._known_starts
-                    needs_whole_line = needs_whole_line or (
-                        may_continue and known[left][-1] in starts
-                    )
-            if needs_whole_line:
+            tokens = [known[span] for span in spans]
+            pairs = pairwise(tokens)
+            if any(left[-1] in starts and right[0] in ends for left, right in pairs):
                 tokenized.append(self._tokens(line))
             else:
-                tokenized.append(list(chain.from_iterable(map(known.__getitem__, spans))))
+                tokenized.append(list(chain.from_iterable(tokens)))
         if sum(map(len, known)) > _MAX_CHARACTERS:
             self.forget()
         return tokenized
 
+    @cached_property
+    def _edges(self) -> tuple[set[str], set[str]]:
+        return special_edges(self._nlp.tokenizer)
+
     def forget(self) -> None:
         self._known.clear()
-        self._known_starts.clear()
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return one_line(detokenize(tokens, self.language))
