@@ -30,6 +30,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.leftovers import locking, naming, remove_leftovers, temporary_name
 
 ContentT = TypeVar("ContentT")
+Read = Callable[[Path], bytes]
+"""returns the bytes of a file"""
 MANIFEST = "manifest.json"
 _ADVICE = "copy its folder again, or make it anew"
 
@@ -138,6 +140,11 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
             check_writable(link_target(path))
 
 
+def list_names(names: str | Path | Iterable[str | Path]) -> list[str]:
+    """Return the names of one or several files as a list."""
+    return [str(names)] if isinstance(names, str | Path) else list(map(str, names))
+
+
 def write_text(path: Path, text: str, *, is_named: bool = False) -> None:
     """Write UTF-8 text atomically, without changing its line ends. With `is_named`, write it as
     `named_path` does."""
@@ -166,7 +173,7 @@ def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", is_named=is_named)
 
 
-def read_json(path: Path, read: Callable[[Path], bytes] | None = None) -> Any:
+def read_json(path: Path, read: Read | None = None) -> Any:
     """Read a JSON file. `read` returns the bytes of the file; the default is `read_regular`. Raises
     UserError: the file is missing or is not JSON."""
     try:

@@ -25,6 +25,7 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
+from seq2seq_attn.files import list_names
 from seq2seq_attn.metrics.attention import AttentionStatistics
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import parse_edges
@@ -92,10 +93,10 @@ def evaluate(
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     opened = [] if hypotheses and not runs else _open(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
-    files = find_hypotheses(_list(hypotheses), [system.name for system in systems])
+    files = find_hypotheses(list_names(hypotheses), [system.name for system in systems])
     source = None if source is None else Path(source)
-    references = list(map(Path, _list(reference)))
-    inputs = _Inputs(_list(split), source, references, concatenate, files)
+    references = list(map(Path, list_names(reference)))
+    inputs = _Inputs(list_names(split), source, references, concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages = inputs.find_languages(systems)
@@ -165,11 +166,6 @@ class _Inputs(NamedTuple):
         return sets
 
 
-def _list(names: Names) -> list[str]:
-    """Return one or several names as a list."""
-    return [str(names)] if isinstance(names, str | Path) else list(map(str, names))
-
-
 def _translate(
     systems: Sequence[System],
     files: Sequence[HypothesisFile],
@@ -235,7 +231,7 @@ def _make_settings(
         if value not in choices[option]:
             allowed = ", ".join(choices[option])
             raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
-    metrics = tuple(dict.fromkeys(_list(metric)))
+    metrics = tuple(dict.fromkeys(list_names(metric)))
     for name in metrics or DEFAULT_METRICS:
         Measure(name, [])  # raises an error for an unknown metric, or if sacreBLEU is missing
     if by_length is not None:

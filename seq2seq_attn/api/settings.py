@@ -14,6 +14,7 @@ from seq2seq_attn.api.text_counts import count_text
 from seq2seq_attn.config import Config, DataConfig, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, Settings, read_config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import list_names
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.languages import english_name, short_code
@@ -78,7 +79,7 @@ def find_layers(
             an existing file.
         UserError: a file does not exist or cannot be read.
     """
-    layers = Layers(_list_names(config), [settings or {}])
+    layers = Layers(list_names(config or ()), [settings or {}])
     if from_run is not None:
         layers.settings.append({"data.vocab_from": from_run, "train.start_from": from_run})
         if "train_text" not in text:
@@ -98,13 +99,6 @@ def find_layers(
     if from_run is None and resumed is None:
         _fit_to_text(layers, train, loaded)
     return layers
-
-
-def _list_names(config: ConfigNames) -> list[str]:
-    if config is None:
-        return []
-    names = [config] if isinstance(config, str | Path) else config
-    return [str(name) for name in names]
 
 
 def _find_languages(text: OwnText, data: DataConfig) -> tuple[str | None, str | None]:
@@ -140,8 +134,7 @@ def _find_specs(text: OwnText) -> dict[str, Spec]:
     ):
         if not names:
             continue
-        listed = [names] if isinstance(names, str | Path) else names
-        paths = [os.path.expanduser(name) for name in listed]
+        paths = list(map(os.path.expanduser, list_names(names)))
         if not text.get("train_text") or not all(paths):
             raise UsageError(
                 f"{key}={shorten(paths)}: expected --train TEXT and the names of files: {KINDS}"

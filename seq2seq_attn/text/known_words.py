@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import Read, write_json
 
 WORDS = "words.json"
 """the file of the words, in a prepared corpus and in a run"""
@@ -69,7 +69,7 @@ class KnownWords(NamedTuple):
         write_json(path, self.as_json())
 
     @classmethod
-    def load(cls, path: Path, read: Callable[[Path], bytes]) -> KnownWords:
+    def load(cls, path: Path, read: Read) -> KnownWords:
         """Load a file that `save` wrote. Raises UserError: the file is damaged."""
         try:
             return _ADAPTER.validate_json(read(path))

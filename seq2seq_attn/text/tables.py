@@ -224,12 +224,9 @@ def _delimited_rows(path: Path) -> Rows:
     else:
         cells = enumerate((line.split("\t") if line.strip() else [] for line in lines), 1)
     for number, row in cells:
-        if row is None or (row and len(row) != len(keys)):
-            yield number + num_skipped, None
-        elif dialect.options:
-            yield number + num_skipped, dict(zip(keys, map(one_line, row), strict=False))
-        else:
-            yield number, dict(zip(keys, row, strict=False))
+        is_damaged = row is None or (row and len(row) != len(keys))
+        texts = map(one_line, row or ()) if dialect.options else row or ()
+        yield number + num_skipped, None if is_damaged else dict(zip(keys, texts, strict=False))
 
 
 def _json_rows(path: Path) -> Rows:

@@ -14,7 +14,7 @@ and a search reads the token from the source.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json, read_regular, write_json
+from seq2seq_attn.files import Read, read_json, read_regular, write_json
 from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.text.marks import SOURCE_END
 
@@ -95,7 +95,7 @@ class Vocab:
         write_json(path, self._tokens)
 
     @classmethod
-    def load(cls, path: Path, read: Callable[[Path], bytes] = read_regular) -> Vocab:
+    def load(cls, path: Path, read: Read = read_regular) -> Vocab:
         """Load a file that `save` wrote. `read` returns the bytes of the file.
 
         Raises:

@@ -6,7 +6,7 @@ target side always has a `Tokenizer`. The libraries SentencePiece and spaCy are 
 are first used.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ from typing import Any
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import read_json, read_regular
+from seq2seq_attn.files import Read, read_json, read_regular
 from seq2seq_attn.text.normalize import has_dotless_i
 from seq2seq_attn.text.tokenizers.base import (
     CharacterTokenizer,
@@ -132,9 +132,7 @@ def _untrained(name: str, language: str, lowercase: bool) -> Tokenizer:
     return SpacyTokenizer(language, lowercase=lowercase)
 
 
-def load_source(
-    directory: Path, side: str = "source", read: Callable[[Path], bytes] = read_regular
-) -> Source:
+def load_source(directory: Path, side: str = "source", read: Read = read_regular) -> Source:
     """Load a saved `Source`.
 
     Args:
@@ -176,9 +174,7 @@ def load_source(
         raise _unknown(path) from None
 
 
-def load_tokenizer(
-    directory: Path, side: str, read: Callable[[Path], bytes] = read_regular
-) -> Tokenizer:
+def load_tokenizer(directory: Path, side: str, read: Read = read_regular) -> Tokenizer:
     """Load a saved tokenizer.
 
     Raises:

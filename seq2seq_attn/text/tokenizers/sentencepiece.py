@@ -3,13 +3,13 @@
 import io
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import read_regular
+from seq2seq_attn.files import Read, read_regular
 from seq2seq_attn.text.tokenizers.base import Tokenizer, join_marked, normalize_marked
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ def train_sentencepiece(
 
 
 def load_sentencepiece(
-    path: Path, *, lowercase: bool, read: Callable[[Path], bytes] = read_regular
+    path: Path, *, lowercase: bool, read: Read = read_regular
 ) -> SentencePieceTokenizer:
     """Load a saved model from a file. `read` returns the bytes of the file.
 
