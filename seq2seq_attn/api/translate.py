@@ -220,17 +220,14 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
     """
     number = translator.source_tokenizer.num_columns
     if names:
-        inputs = f"-i {' -i '.join(names)}"
         is_complete = len(names) in (1, number)  # a single file may have columns
     else:
-        inputs = f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
         has_columns = any("\t" in text for text in texts)
         is_complete = has_columns or len(texts) % number == 0
     if not is_complete:
-        sources = "one source" if number == 1 else f"{number} sources"
         raise UsageError(
-            f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources "
-            "of a line"
+            f"{shorten(list(names or texts))}: expected {number}, one for each source of this run, "
+            "or tabs between the sources of a line"
         )
     if translator.source_tokenizer.vector_size is not None:
         return

@@ -137,13 +137,12 @@ def _nearest_key(key: str) -> str | None:
     if key.startswith("train.objectives."):  # the user chooses the names of objectives
         return None
     keys = all_keys()
-    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.7)
-    if close:
-        return close[0]
-    # no full key is similar: the name may be right and the section wrong
     by_last = {candidate.rpartition(".")[2]: candidate for candidate in reversed(keys)}
-    close = difflib.get_close_matches(key.rpartition(".")[2], by_last, n=1, cutoff=0.7)
-    return by_last[close[0]] if close else None
+    candidates = by_last | dict(zip(keys, keys, strict=True))
+    for name in (key, key.rpartition(".")[2]):  # the name may be right and the section wrong
+        for close in difflib.get_close_matches(name, candidates, n=1, cutoff=0.7):
+            return candidates[close]
+    return None
 
 
 def all_keys(section: type[BaseModel] = Config, prefix: str = "") -> list[str]:

@@ -248,8 +248,8 @@ def test_settings_that_do_not_fit(tmp_path, settings, message, capsys):
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        ("translate --run texts Hund", 2, "1 text"),
-        ("translate --run texts -i test.de -i test.de -i test.de", 2, "this run reads 2 sources"),
+        ("translate --run texts Hund", 2, "['Hund']: expected 2"),
+        ("translate --run texts -i test.de -i test.de -i test.de", 2, "'test.de']: expected 2"),
         ("translate --run texts -i test.de", 1, "1 text"),
         ("translate --run texts -i test.de -i train.fr", 1, "test.de: 20 lines"),
         ("translate --run vectors no.npz:a", 1, "no.npz"),
