@@ -158,10 +158,8 @@ def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
     parameter = getattr(error, "param", None)
     message = error.format_message().rstrip(".")
     if parameter is not None and error.__cause__ is not None:
-        used = {argument.partition("=")[0] for argument in arguments}
-        name = next((option for option in parameter.opts if option in used), parameter.opts[0])
         problems = error.__cause__.errors(include_url=False)
-        message = f"{name} {problems[0]['input']}: {expected(problems)}"
+        message = f"{parameter.opts[0]} {problems[0]['input']}: {expected(problems)}"
     command = [name for name in arguments[:1] if name in COMMANDS]
     end = "" if message.endswith("?") else "."
     return f"{message}{end} See '{' '.join([PROGRAM, *command])} --help'."

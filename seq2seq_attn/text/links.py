@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.normalize import decompose
@@ -53,9 +54,8 @@ def _parse_marks(line: str) -> list[tuple[str, Link]]:
     for field in line.split():
         match = _PHARAOH.fullmatch(field)
         if match is None:
-            shown = field if len(field) <= 40 else f"{field[:39]}…"
             raise UserError(
-                f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 "
+                f"alignment {shorten(field)}: expected SOURCE-TARGET positions from 0, for example 0-0 "
                 "1-2; a link that is only possible is written 0p0 or 0?0"
             )
         links.append((match[2], (int(match[1]), int(match[3]))))
