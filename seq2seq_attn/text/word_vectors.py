@@ -6,6 +6,7 @@ is a header, the number of vectors and their size, and is skipped. GloVe has no 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -57,35 +58,34 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
             or the fields of a requested token are not finite numbers. The fields of other tokens
             are not read as numbers, to save time.
     """
-    indices_by_case: dict[str, list[int]] = {}
+    indices_by_case = defaultdict(list)
     for index, token in enumerate(tokens):
-        indices_by_case.setdefault(token.lower(), []).append(index)
+        indices_by_case[token.lower()].append(index)
     same_case: dict[int, npt.NDArray[np.float32]] = {}
     any_case: dict[int, npt.NDArray[np.float32]] = {}
+    not_read = np.empty(0, np.float32)
     for number, line in enumerate(iter_lines(path), 1):
         if not line or (number == 1 and _is_header(line.rstrip(" ").split(" "))):
             continue
         name, *fields = line.rstrip(" ").rsplit(" ", size)
         indices = indices_by_case.get(name.lower(), [])
-        values = _numbers(fields) if indices else None
-        if len(fields) != size or (indices and values is None):
+        values = _numbers(fields) if indices else not_read
+        if len(fields) != size or values is None:
             raise UserError(
                 f"{path}, line {number}: expected a token and {size} finite numbers, as in the "
                 "first lines"
             )
-        if values is None:
-            continue
         for index in indices:
             any_case.setdefault(index, values)
             if tokens[index] == name:
                 same_case.setdefault(index, values)
-    vectors_by_index = {**any_case, **same_case}
+    vectors_by_index = any_case | same_case
     indices = sorted(vectors_by_index)
-    vectors = np.zeros((len(indices), size), np.float32)
-    for row, index in enumerate(indices):
-        vectors[row] = vectors_by_index[index]
+    vectors = np.array([vectors_by_index[index] for index in indices], dtype=np.float32)
     return WordVectors(
-        np.array(indices, dtype=np.int64), vectors, len(vectors_by_index) - len(same_case)
+        np.array(indices, dtype=np.int64),
+        vectors.reshape(-1, size),
+        len(indices) - len(same_case),
     )
 
 
