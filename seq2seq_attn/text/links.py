@@ -55,8 +55,8 @@ def _parse_marks(line: str) -> list[tuple[str, Link]]:
         match = _PHARAOH.fullmatch(field)
         if match is None:
             raise UserError(
-                f"alignment {shorten(field)}: expected SOURCE-TARGET positions from 0, for example 0-0 "
-                "1-2; a link that is only possible is written 0p0 or 0?0"
+                f"alignment {shorten(field)}: expected SOURCE-TARGET positions from 0, for example "
+                "0-0 1-2; a link that is only possible is written 0p0 or 0?0"
             )
         links.append((match[2], (int(match[1]), int(match[3]))))
     return links
