@@ -354,15 +354,14 @@ class SideBuilder:
 
     def audit(self, vocab: Vocab) -> dict[str, Any]:
         """Return counts of all tokens that were read. `types` is the number of distinct tokens,
-        `unknown` the number of tokens outside the vocabulary, `longest` the number of tokens of the
-        longest sentence, and `oov_rate` the share of unknown tokens."""
+        `longest` the number of tokens of the longest sentence, and `oov_rate` the share of tokens
+        outside the vocabulary."""
         num_tokens = int(self._num_read.sum())
         is_unknown = np.array([token not in vocab for token in self._numbers], dtype=np.bool_)
         unknown = int(self._num_read[is_unknown].sum())
         return {
             "tokens": num_tokens,
             "types": len(self._numbers),
-            "unknown": unknown,
             "longest": self._longest,
             "oov_rate": unknown / num_tokens if num_tokens else 0.0,
         }

@@ -17,13 +17,9 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
     """Return the run in a folder that finished last. Raises UserError: the folder has no finished
     run."""
     runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
-    finished = {}
-    for run in runs:
-        finished_at = run.finished_at()
-        if finished_at is not None:
-            finished[finished_at] = run
-    if finished:
-        return finished[max(finished)]
+    newest = max(runs, key=lambda run: run.finished_at() or 0.0, default=None)
+    if newest is not None and newest.is_finished():
+        return newest
     hint = ""
     for run in runs:
         if run.model_path.is_file():

@@ -40,7 +40,7 @@ def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
 
 
 def test_the_audit_as_tables():
-    side = {"tokens": 3, "types": 3, "unknown": 1, "longest": 2, "oov_rate": 1 / 3}
+    side = {"tokens": 3, "types": 3, "longest": 2, "oov_rate": 1 / 3}
     split = {
         "pairs_read": 3,
         "pairs_kept": 1,
