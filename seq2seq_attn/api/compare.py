@@ -227,7 +227,7 @@ def plan_runs(
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
     arms: dict[str, dict[str, Any]] = {}
     shifts = {}
-    trained: Counter[str] = Counter()
+    trained = Counter[str]()
     variations = [_list_values(key, values) for key, values in vary.items()]
     combinations = list(itertools.product(*variations))
     share_output(layers, map(dict, combinations))

@@ -107,12 +107,8 @@ def prepare(
         UserError: the corpus cannot be read, downloaded or written.
     """
     if corpus is not None:
-        other = "--train" if "train_text" in text else "--config"
         if config or "train_text" in text:
-            raise UsageError(
-                f"{corpus!r} and {other}: name a corpus, or give a text or a configuration, not "
-                "both"
-            )
+            raise UsageError(f"{corpus!r}: name a corpus, or give --train or --config, not both")
         if corpus not in CORPUS_CONFIGS:
             raise UsageError(
                 f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG"

@@ -206,8 +206,7 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
             present = {name: value for name, value in values.items() if value is not None}
             arguments = {name: value for name, value in present.items() if name in declared}
             if search:
-                texts = present.get("settings", []) if "method" in search else []
-                arguments["search"] = _parse_search(texts)
+                arguments["search"] = _parse_search(present.get("settings", []))
                 arguments["search"] |= {name: present[name] for name in search if name in present}
             function(**arguments)
 

@@ -62,7 +62,7 @@ def count_words(
         languages: the languages of both files.
         lowercase: whether the tokenizer reads words in lower case.
     """
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     sources: list[set[str]] = []
     for words in _read(files[0], lowercase):
         counts.update(words)
@@ -107,7 +107,7 @@ def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
     and `targets` hold the words of each sentence pair."""
     source_counts = _count(sources, targets)
     target_counts = _count(targets, sources)
-    both: Counter[tuple[str, str]] = Counter()
+    both = Counter[tuple[str, str]]()
     for source, target in zip(sources, targets, strict=True):
         both.update(product(source & source_counts.keys(), target & target_counts.keys()))
     ranks = {}

@@ -141,7 +141,7 @@ def _write_pairs(
     Returns:
         The number of pairs by split, before the limits. The key None counts the dropped pairs.
     """
-    counts: Counter[str | None] = Counter()
+    counts = Counter[str | None]()
     first_side = _sentence_side(text)
     kinds = SIDES if links is None else (*SIDES, LINKS)
     has_pair = False

@@ -44,7 +44,7 @@ def map_in_order(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=follow_parent)
     try:
-        pending: deque[tuple[ItemT, Future[ResultT]]] = deque()
+        pending = deque[tuple[ItemT, Future[ResultT]]]()
         for item in items:
             pending.append((item, pool.submit(_work, function, item)))
             if len(pending) > _AHEAD * num_processes:
