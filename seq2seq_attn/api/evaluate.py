@@ -148,9 +148,7 @@ class _Inputs(NamedTuple):
             raise UsageError("--hypotheses: name a run too, or --source and --reference")
         return languages_by_suffix([self.source, *self.references[:1]])
 
-    def find_sets(
-        self, systems: Sequence[System], languages: Languages
-    ) -> list[EvaluationSet]:
+    def find_sets(self, systems: Sequence[System], languages: Languages) -> list[EvaluationSet]:
         """Find the test sets. Raises the errors of `find_sets` in `evaluation/test_sets.py`, and of
         `check_scripts`."""
         sets = find_sets(
