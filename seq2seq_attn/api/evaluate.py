@@ -88,21 +88,16 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    if plots is not None:
-        require("plots", "matplotlib")
+    _check_plots(plots)
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     opened = [] if hypotheses and not runs else _open(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(list_names(hypotheses), [system.name for system in systems])
     source = None if source is None else Path(source)
-    references = list(map(Path, list_names(reference)))
-    inputs = _Inputs(list_names(split), source, references, concatenate, files)
+    inputs = _Inputs(list_names(split), source, _paths(reference), concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
-    languages = inputs.find_languages(systems)
-    sets = inputs.find_sets(systems, languages)
-    if length_in == "tokens":
-        words_name(languages.target)  # raises UserError now if spaCy is not installed
+    languages, sets = inputs.find_sets(systems, length_in)
     translations = _translate(systems, files, sets, outputs, reuse_hypotheses=reuse_hypotheses)
     scored: list[AnySystem] = [*systems, *files]
     result = _score(sets, scored, translations, settings, languages, no_attention=no_attention)
@@ -148,9 +143,12 @@ class _Inputs(NamedTuple):
             raise UsageError("--hypotheses: name a run too, or --source and --reference")
         return languages_by_suffix([self.source, *self.references[:1]])
 
-    def find_sets(self, systems: Sequence[System], languages: Languages) -> list[EvaluationSet]:
-        """Find the test sets. Raises the errors of `find_sets` in `evaluation/test_sets.py`, and of
-        `check_scripts`."""
+    def find_sets(
+        self, systems: Sequence[System], length_in: LengthIn
+    ) -> tuple[Languages, list[EvaluationSet]]:
+        """Find the languages and the test sets. Raises the errors of `find_languages`, of
+        `find_sets` in `evaluation/test_sets.py`, and of `check_scripts`."""
+        languages = self.find_languages(systems)
         sets = find_sets(
             [system.runs[0] for system in systems if not system.is_ensemble],
             self.splits,
@@ -161,7 +159,19 @@ class _Inputs(NamedTuple):
         if self.source:
             sides = (*languages.source.split("+"), languages.target)
             check_scripts(Text((self.source, self.references[0]), sides))
-        return sets
+        if length_in == "tokens":
+            words_name(languages.target)  # raises UserError now if spaCy is not installed
+        return languages, sets
+
+
+def _paths(names: Names) -> list[Path]:
+    return list(map(Path, list_names(names)))
+
+
+def _check_plots(plots: PlotFormat | None) -> None:
+    """Raise UserError if plots are asked for and matplotlib is not installed."""
+    if plots is not None:
+        require("plots", "matplotlib")
 
 
 def _translate(

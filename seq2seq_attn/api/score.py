@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +17,9 @@ from seq2seq_attn.api.writers import (
     as_json,
     attention_outputs,
     check_attention,
+    line_writer,
     open_attention_writers,
-    write_line,
+    write_lines,
 )
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.links import parse_links
@@ -73,7 +75,9 @@ def score_pairs(
     run_dir = _choose_run(run, links)
     data = run_dir.config.data
     text = _find_pairs(pairs, source, target, data, columns)
-    inputs = text.paths if links is None else (*text.paths, links)
+    inputs = list(text.paths)
+    if links is not None:
+        inputs.append(links)
     check_files(inputs, {"the scores": STREAM, **files})
     sources, targets = _read(text, reads_one_source=len(data.layout.columns) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
@@ -81,27 +85,14 @@ def score_pairs(
         translator = load(run_dir, device)
     if links is not None:
         check_attention(translator, "--links", links)
-    scores = []
-    read = []
+    scores = _Scores(translator, targets, gold, format)
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
-        out = stack.enter_context(open_output(STREAM))
-        writers = open_attention_writers(stack, translator, files)
+        out = line_writer(stack.enter_context(open_output(STREAM)), scores.record)
+        writers = [out, *open_attention_writers(stack, translator, files)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-        for number, pair in enumerate(decoded):
-            score = score_pair(translator, pair)
-            scores.append(score)
-            shown = f"{score.log_prob:.4f}\t{score.num_tokens}"
-            write_line(out, _as_json(score, pair) if format == "json" else shown)
-            for write in writers:
-                write(number, sources[number], [pair])
-            if gold is not None:
-                read.append(pair)
-    _log_totals(scores)
-    if gold is not None:
-        words = zip(read, map(words_of, sources), map(words_of, targets), strict=True)
-        weights = [weights_TS for _, weights_TS in word_weights(list(words))]
-        _log_fit(score_shifts(gold_pairs(weights, gold)))
+        write_lines(writers, sources, ([pair] for pair in decoded))
+    scores.log()
 
 
 class PairScore(NamedTuple):
@@ -115,6 +106,36 @@ class PairScore(NamedTuple):
     unknown_target: list[int]
     """The positions of target tokens that are scored as `<unk>`. If the output copies source
     tokens, a target token that occurs in the source is not scored as `<unk>`."""
+
+
+@dataclass
+class _Scores:
+    """The scores of the pairs so far, and the pairs that have gold links."""
+
+    translator: Translator
+    targets: Sequence[str]
+    gold: Sequence[str] | None
+    format: str
+    pairs: list[PairScore] = field(default_factory=list)
+    with_links: list[tuple[Translation, list[str], list[str]]] = field(default_factory=list)
+
+    def record(self, number: int, line: str, translations: list[Translation]) -> str:
+        """Score a pair, and return its line of output. The signature is that of `LineForm`."""
+        pair = translations[0]
+        score = score_pair(self.translator, pair)
+        self.pairs.append(score)
+        if self.gold is not None:
+            self.with_links.append((pair, words_of(line), words_of(self.targets[number])))
+        if self.format == "json":
+            return _as_json(score, pair)
+        return f"{score.log_prob:.4f}\t{score.num_tokens}"
+
+    def log(self) -> None:
+        """Log totals, and how well the attention agrees with the gold links."""
+        _log_totals(self.pairs)
+        if self.gold is not None:
+            weights = [weights_TS for _, weights_TS in word_weights(self.with_links)]
+            _log_fit(score_shifts(gold_pairs(weights, self.gold)))
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
@@ -216,8 +237,8 @@ def _find_pairs(
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     """Read the source and target lines. Raises UserError if the text is damaged or empty."""
     damage = Damage()
-    sources = []
-    targets = []
+    sources: list[str] = []
+    targets: list[str] = []
     for source, target in text.pairs(damage):
         sources.append(source)
         targets.append(target)

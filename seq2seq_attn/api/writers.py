@@ -55,18 +55,16 @@ def write_lines(
             write(number, line, translated)
 
 
-def write_line(out: BinaryIO, line: str) -> None:
-    """Write a line to a stream and flush it, so that the reader of a pipe gets the line at once."""
-    out.write(f"{line}\n".encode())
-    if not isinstance(out, GzipFile):  # flushing would make gzip compress each line separately
-        out.flush()
-
-
 def line_writer(out: BinaryIO, form: LineForm) -> Writer:
-    """Return a writer that writes lines in the given form to a stream."""
+    """Return a writer that writes lines in the given form to a stream.
+
+    The stream is flushed after each line, so that the reader of a pipe gets the line at once.
+    """
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
-        write_line(out, form(number, line, translations))
+        out.write(f"{form(number, line, translations)}\n".encode())
+        if not isinstance(out, GzipFile):  # flushing would make gzip compress each line separately
+            out.flush()
 
     return write
 
