@@ -5,6 +5,7 @@ A system is a run or an ensemble of runs.
 
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     lines: list[str] = []
     maps: list[PackedMap | None] = []
     unknown: list[tuple[tuple[str, ...], tuple[int, ...]] | None] = []
-    num_cut = num_unknown = 0
+    num_cut = num_unknown = num_broken = 0
     with suggest_smaller_batch(system.search.batch_size):
         translations = tqdm(
             # A line has one reference, and scores are those of the model on lines as it read them.
@@ -117,12 +118,16 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
         for best, *_ in translations:
             lines.append(best.text)
             num_cut += best.is_cut
+            num_broken += not math.isfinite(best.log_prob)
             num_unknown += len(best.unknown_positions)
             positions = best.unknown_positions
             unknown.append((tuple(best.source_tokens), positions) if positions else None)
             # Maps are packed line by line, because the unpacked maps of a set need far more memory.
             attention = best.attention_map()
             maps.append(None if attention is None else pack_map(attention))
+    if num_broken:
+        message = "%s, %s: %d lines not translated: the model's probabilities are 0 or not numbers"
+        log.warning(message, system.name, test_set.name, num_broken)
     no_map = "its attention does not look at source positions"
     if translator.has_attention:
         no_map = "its translation is empty, or its map is too large"

@@ -12,6 +12,7 @@ from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
 from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import write_listed
+from seq2seq_attn.run import Run
 from tests.processes import output_of
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -116,6 +117,15 @@ def test_translations_are_not_saved_through_a_link(tmp_path, caplog):
     assert len(translate(run).lines) == 2
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert "test.txt" in caplog.text
+
+
+def test_probabilities_that_are_not_numbers_are_told(tmp_path, caplog):
+    run = make_toy_run(tmp_path / "run")
+    tensors = dict(run.load_best().tensors)
+    tensors["output.projection.weight"] *= 3e37
+    run.save_best(tensors, {"update": 0})
+    translate(Run(run.path))
+    assert "not numbers" in caplog.text
 
 
 def test_damaged_translations_are_not_reused(tmp_path):

@@ -112,6 +112,18 @@ def test_one_line_of_many_is_not_significant():
     assert test.low <= 0
 
 
+def test_differences_are_centred_before_their_absolute_values_are_taken():
+    near = make_hypotheses(REFERENCES, seed=3, noise=0.30)
+    baseline, system = arms(*([run] for run in statistics_of("bleu", BASELINE, near)))
+    differences_R = system.means_R - baseline.means_R
+    test = mean_difference(baseline, system)
+    is_far_R = np.abs(differences_R - differences_R.mean()) >= abs(test.difference)
+    assert test.p_value == pytest.approx((is_far_R.sum() + 1) / 101)
+    sizes_R = np.abs(differences_R)  # sacreBLEU centres these
+    is_far_R = np.abs(sizes_R - sizes_R.mean()) >= abs(test.difference)
+    assert test.p_value > 0.1 + (is_far_R.sum() + 1) / 101
+
+
 def test_one_endless_line_is_not_significant():
     """BLEU is not linear: where the line is drawn twice, the difference is hardly larger."""
     endless = ["zzz " * 30_000, *BASELINE[1:]]
