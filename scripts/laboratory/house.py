@@ -50,8 +50,8 @@ NOT_REACHED = {
     "package: tokens": 189_331,
     "laboratory: tokens": 66_500,
     "web: lines": 3_600,
-    "tests: tokens": 237_000,
-    "tests: tokens per line": 10.0,
+    "tests: tokens": 231_765,
+    "tests: tokens per line": 9.8,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""
 _WITHOUT_ROOM = {"cycles", "upward imports", "package: long lines"}
