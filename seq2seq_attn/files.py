@@ -353,15 +353,18 @@ def _digest(content: bytes) -> str:
 
 
 def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
-    """Return the manifest of a folder: for each file name, a list of SHA-256. With `is_new`, return
-    an empty manifest if the folder has none."""
-    if is_new and not (folder / MANIFEST).exists():
+    """Return the manifest of a folder: for each file name, a list of SHA-256. With `is_new`, the
+    manifest will be written: it must not be a link, and may be missing."""
+    path = folder / MANIFEST
+    if is_new and path.is_symlink():
+        raise UserError(f"{path}: a link to {path.readlink()}; replace it by its target")
+    if is_new and not path.exists():
         return {}
-    listed = read_json(folder / MANIFEST)
+    listed = read_json(path)
     if isinstance(listed, dict) and "\0" not in "".join(listed):
         if all(isinstance(hashes, list) for hashes in listed.values()):
             return listed
-    raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
+    raise UserError(f"{path}: damaged (not a list of files); {_ADVICE}")
 
 
 def _write(folder: Path, listed: Mapping[str, list[str]]) -> None:

@@ -119,6 +119,15 @@ def test_translations_are_not_saved_through_a_link(tmp_path, caplog):
     assert "test.txt" in caplog.text
 
 
+def test_no_manifest_is_read_through_a_link_to_save_translations(tmp_path, caplog):
+    run = make_toy_run(tmp_path / "run")
+    run.hyps_dir.mkdir()
+    (tmp_path / "secret.json").write_text('{"elsewhere": ["5a"]}')
+    (run.hyps_dir / "manifest.json").symlink_to(tmp_path / "secret.json")
+    assert len(translate(run).lines) == 2
+    assert "manifest.json: a link" in caplog.text
+
+
 def test_probabilities_that_are_not_numbers_are_told(tmp_path, caplog):
     run = make_toy_run(tmp_path / "run")
     tensors = dict(run.load_best().tensors)
