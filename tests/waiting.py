@@ -3,7 +3,7 @@
 import time
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=600):
     give_up_at = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up_at
