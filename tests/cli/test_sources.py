@@ -230,7 +230,7 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
         ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en'"),
         (
             [*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"],
-            "data.source_languages and data.target",
+            "data.target_language: 'en'",
         ),
         (["data.train=[a,b]"], "a, b"),
         ([VECTORS, "model.output.name=lexical"], "model.output.name"),
