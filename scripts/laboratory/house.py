@@ -35,7 +35,7 @@ GOALS = {
     "package: comprehensions": 35,
     "package: assignments in expressions": 2,
     "package: long lines": 0,
-    "tests: tokens": 231_830,
+    "tests: tokens": 185_000,
     "tests: tokens per line": 9.5,
     "laboratory: tokens": 60_000,
     "web: lines": 3_300,
@@ -50,7 +50,7 @@ NOT_REACHED = {
     "package: tokens": 189_331,
     "laboratory: tokens": 66_500,
     "web: lines": 3_600,
-    "tests: tokens": 231_830,
+    "tests: tokens": 231_774,
     "tests: tokens per line": 9.8,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""
