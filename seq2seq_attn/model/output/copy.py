@@ -7,6 +7,8 @@ section 2.2).
 P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c is the
 context, s is the decoder's state, and x is the embedding of the previous token. w_h*, w_s and w_x
 side by side, with b, are `gate`. Tokens are compared as `output/base.py` describes.
+With the decoder `bahdanau`, a does not depend on y_{i-1}, which its query has not read; P_vocab and
+p_gen do.
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 

@@ -13,7 +13,8 @@ normalize the K weights again, so that p sums to 1; the authors do not.
 
 The decoder's recurrence still reads the context, which for most attentions is the expected value;
 `multi_head` projects the values first, and `hard` takes a single value. With the decoder `luong`
-and `input_feeding: false` the recurrence reads no context, and the model is that of Wu et al.
+and `input_feeding: false` the recurrence reads no context, and the model is that of Wu et al. With
+the decoder `bahdanau`, a_t does not depend on y_{t-1}, which its query has not read.
 
     L = sum_t [ -(1 - eps) log p(y_t) - eps / V sum_j a_tj sum_v log p(v | s_t, h_j) ]
 
