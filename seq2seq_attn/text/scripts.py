@@ -90,6 +90,8 @@ def is_in_script(texts: Iterable[str], script: str, min_share: float = MIN_SHARE
     """Return whether at least `min_share` of the letters of texts belong to a script. Texts without
     letters are in every script. Japanese is written in kana and Chinese characters; a text with
     more than a few kana is not Chinese."""
+    if script == "LATIN":
+        min_share = 0.5  # names of languages that are unknown count as Latin, such as "jp"
     counts = Counter[str]()
     for text in texts:
         for character in filter(str.isalpha, text):

@@ -131,7 +131,7 @@ def test_a_name_or_language_that_is_nearly_right_is_refused(files, spec, languag
     [
         ("cat", "बिल्ली", ("en", "fr")),
         ("cat", "猫です", ("en", "jp")),
-        ("cat", "猫です", ("en", "Japanisch")),
+        ("model", "PyTorch のモデルをどう訓練しますか", ("en", "Japanisch")),
         ("cat", "billi", ("en", "hi")),
         ("cat 猫", "猫 cat", ("en", "th")),
     ],
