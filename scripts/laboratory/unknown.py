@@ -78,7 +78,7 @@ def measure(path: Path) -> Record:
             "bleu": corpus_bleu(whole, [text.references]).score,
             **judge(items, hypotheses),
         }
-    found = translator.translate(text.source, keep_attention=False)
+    found = translator.translate(text.source, keep_attention=False, unk="pass")
     clean = [line for line, best in zip(text.source, found, strict=True) if not best.unknown]
     record["lines_with_unknown_words"] = len(text.source) - len(clean)
     record["speed_of_clean_text"] = relative_speed(translator, clean[:NUM_TIMED])
