@@ -14,7 +14,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, build_variant
 from seq2seq_attn.run import REVERSE
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.reverse import ReverseModel
+from seq2seq_attn.train.reverse import run_swapped
 
 OBJECTIVE = Axis(
     "seq2seq_attn.train.objectives",
@@ -74,7 +74,7 @@ def batch_loss(
     label_smoothing: float = 0.0,
     teacher_forcing_ratio: float = 1.0,
     objectives: Sequence[Objective] = (),
-    reverse: ReverseModel | None = None,
+    reverse: Seq2Seq | None = None,
 ) -> BatchLoss:
     """Run the model on a batch and return its loss sums.
 
@@ -85,7 +85,7 @@ def batch_loss(
     loss = model.output.loss(outputs, label_smoothing=label_smoothing)
     reverse_sums = []
     if reverse is not None:
-        outputs, reverse_sum = reverse.run_swapped(outputs, batch, label_smoothing=label_smoothing)
+        outputs, reverse_sum = run_swapped(reverse, outputs, batch, label_smoothing=label_smoothing)
         reverse_sums.append(reverse_sum)
     terms = [objective.term(outputs) for objective in objectives]
     for objective, term in zip(objectives, terms, strict=True):

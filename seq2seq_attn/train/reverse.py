@@ -10,7 +10,6 @@ model.
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,56 +32,30 @@ Text = str | list[str]
 """a file of pairs, a prefix of two files, or a list of source file and target file"""
 
 
-class ReverseModel:
-    """The model from target to source, with its run directory inside the run of the first model."""
+def run_swapped(
+    reverse: Seq2Seq, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float
+) -> tuple[DecoderOutputs, Tensor]:
+    """Run the reverse model on a batch with swapped sides. Return the outputs of the first model,
+    completed by the attention weights of the reverse model, and the loss sum of the reverse model
+    over source tokens. The reverse model draws from a copy of the global generator, so that the
+    random numbers of the first model do not change."""
+    device = outputs.features_NF.device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        reverse_outputs = reverse(swapped(batch))
+        loss = reverse.output.loss(reverse_outputs, label_smoothing=label_smoothing)
+    return outputs._replace(reverse_weights_SBT=reverse_outputs.weights_TBS), loss.loss_sum
 
-    def __init__(self, model: Seq2Seq) -> None:
-        self.model = model
 
-    def run_swapped(
-        self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float
-    ) -> tuple[DecoderOutputs, Tensor]:
-        """Run the reverse model on a batch with swapped sides. Return the outputs of the first
-        model, completed by the attention weights of the reverse model, and the loss sum of the
-        reverse model over source tokens. The reverse model draws from a copy of the global
-        generator, so that the random numbers of the first model do not change."""
-        device = outputs.features_NF.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            reverse_outputs = self.model(swapped(batch))
-            loss = self.model.output.loss(reverse_outputs, label_smoothing=label_smoothing)
-        return outputs._replace(reverse_weights_SBT=reverse_outputs.weights_TBS), loss.loss_sum
-
-    def write_run(
-        self, run: Run, config: Config, prepared: PreparedCorpus, device: torch.device
-    ) -> None:
-        """Write the files of a new run directory for the reverse model inside `run`."""
-        reverse_run = Run.create(run.reverse.path)
-        pairs = prepared.pairs("train").swapped()
-        reverse_run.save_config(with_length_limit(reverse_config(config), pairs))
-        reverse_run.save_text(prepared, SWAPPED)
-        reverse_run.save_sets(prepared, SWAPPED)
-        reverse_run.write_environment(sys.argv, device)
-
-    def save_best(self, run: Run, about: Mapping[str, Any]) -> None:
-        """Write the current weights to the run directory of the reverse model inside `run`."""
-        run.reverse.save_best(self.model.state_dict(), about)
-
-    def load_best(self, run: Run) -> str:
-        """Load the weights of the reverse model of another run, from which training starts.
-
-        If that run has no reverse model, the weights stay random. Return a line for the log.
-        """
-        reverse_run = run.reverse
-        if not reverse_run.model_path.exists():
-            return (
-                f"{run.path}: has no target-to-source model; that of this run starts from random "
-                "weights"
-            )
-        best = reverse_run.load_best()
-        self.model.load_state_dict(best.tensors)
-        return (
-            f"{reverse_run.path}: training starts from its weights (update {best.values['update']})"
-        )
+def write_reverse_run(
+    run: Run, config: Config, prepared: PreparedCorpus, device: torch.device
+) -> None:
+    """Write the files of a new run directory for the reverse model inside `run`."""
+    reverse_run = Run.create(run.reverse.path)
+    pairs = prepared.pairs("train").swapped()
+    reverse_run.save_config(with_length_limit(reverse_config(config), pairs))
+    reverse_run.save_text(prepared, SWAPPED)
+    reverse_run.save_sets(prepared, SWAPPED)
+    reverse_run.write_environment(sys.argv, device)
 
 
 def build_reverse(
@@ -90,7 +63,7 @@ def build_reverse(
     prepared: PreparedCorpus,
     objectives: Mapping[str, Objective],
     device: torch.device,
-) -> ReverseModel | None:
+) -> Seq2Seq | None:
     """Build a new reverse model, if an objective needs it. The state of the global generator is
     restored, so that the first model is trained as it would be alone."""
     if not any(objective.needs_reverse for objective in objectives.values()):
@@ -101,7 +74,7 @@ def build_reverse(
             num_source_ids=len(prepared.target_vocab),
             num_target_ids=len(prepared.source_vocab),
         )
-    return ReverseModel(model.to(device))
+    return model.to(device)
 
 
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:

@@ -8,6 +8,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
 from seq2seq_attn.train.checkpoint import TrainState, restore_training
+from seq2seq_attn.train.reverse import write_reverse_run
 from seq2seq_attn.train.session import check_same_data
 from seq2seq_attn.train.update import Updater
 
@@ -26,7 +27,7 @@ def write_run(
     run.save_sets(prepared)
     run.write_environment(sys.argv, updater.device)
     if updater.reverse is not None:
-        updater.reverse.write_run(run, config, prepared, updater.device)
+        write_reverse_run(run, config, prepared, updater.device)
 
 
 def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:

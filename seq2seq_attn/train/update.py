@@ -30,7 +30,7 @@ from seq2seq_attn.train.distributed import ALONE, Group, local_device
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass
 from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.reverse import ReverseModel, build_reverse
+from seq2seq_attn.train.reverse import build_reverse
 
 Outcome = Literal["applied", "overflow", "non_finite"]
 
@@ -72,7 +72,7 @@ class Updater:
         precision: Precision,
         group: Group = ALONE,
         objectives: Mapping[str, Objective] | None = None,
-        reverse: ReverseModel | None = None,
+        reverse: Seq2Seq | None = None,
     ) -> None:
         """Build the optimizer, the loss scaler and the weight average.
 
@@ -84,7 +84,7 @@ class Updater:
         self.reverse = reverse
         self.trained: nn.Module = model
         if reverse is not None:
-            self.trained = nn.ModuleDict({"model": model, REVERSE: reverse.model})
+            self.trained = nn.ModuleDict({"model": model, REVERSE: reverse})
         decay = config.optimizer.average_decay
         self.average = WeightAverage(self.trained, decay) if decay else None
         self.optimizer = build_optimizer(self.trained, config.optimizer)
@@ -214,7 +214,7 @@ class Updater:
         # `clip_grad_norm_` returns the norm before clipping.
         norms = [nn.utils.clip_grad_norm_(_trainable(self.model), clip_norm)]
         if self.reverse is not None:
-            norms.append(nn.utils.clip_grad_norm_(_trainable(self.reverse.model), clip_norm))
+            norms.append(nn.utils.clip_grad_norm_(_trainable(self.reverse), clip_norm))
         # One transfer reads all values: it is the only synchronization with the device. Norms are
         # equal on all ranks, so they are not summed.
         values = torch.cat([sums, torch.stack(norms).double()]).tolist()
@@ -268,15 +268,22 @@ class Updater:
         the scores of the first model."""
         run.save_best(self.model.state_dict(), {**about, **scores})
         if self.reverse is not None:
-            self.reverse.save_best(run, about)
+            run.reverse.save_best(self.reverse.state_dict(), about)
 
     def load_best(self, run: Run) -> list[str]:
-        """Load the best weights of a run. Return lines for the log."""
-        best = run.load_best()
-        self.model.load_state_dict(best.tensors)
-        notes = [f"{run.path}: training starts from its weights (update {best.values['update']})"]
-        if self.reverse is not None:
-            notes.append(self.reverse.load_best(run))
+        """Load the best weights of a run. Without a reverse model in that run, the weights of the
+        reverse model stay random. Return lines for the log."""
+        notes = []
+        for model, saved in ((self.model, run), (self.reverse, run.reverse)):
+            if model is None:
+                continue
+            if not saved.model_path.exists():
+                notes.append(f"{saved.path}: has no weights; training starts from random weights")
+                continue
+            best = saved.load_best()
+            model.load_state_dict(best.tensors)
+            update = best.values["update"]
+            notes.append(f"{saved.path}: training starts from its weights (update {update})")
         return notes
 
 

@@ -13,7 +13,7 @@ from seq2seq_attn.model.decoder.base import Memory
 from seq2seq_attn.model.output.base import DecoderOutputs, Output
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
-from seq2seq_attn.train.reverse import ReverseModel
+from seq2seq_attn.train.reverse import run_swapped
 from tests.contract.chosen import variants
 from tests.modules import half_precision
 
@@ -169,13 +169,13 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, is_half):
     torch.manual_seed(1)
     config = configured(name, "base", *sizes, *dropout).model
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    reverse = ReverseModel(build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS))
+    reverse = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     batch = make_batch()
     values = []
     for _ in range(20):
         with half_precision(is_half):
-            outputs, _ = reverse.run_swapped(model(batch), batch, label_smoothing=0.0)
+            outputs, _ = run_swapped(reverse, model(batch), batch, label_smoothing=0.0)
             term = objective.term(outputs)
         assert term.dtype == torch.float32
         optimizer.zero_grad()

@@ -13,7 +13,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.reverse import ReverseModel, reverse_config
+from seq2seq_attn.train.reverse import reverse_config
 from tests.train import test_update
 from tests.train.runs import assert_same_end, events, train_and_die
 from tests.train.test_update import (
@@ -33,9 +33,7 @@ UNCLIPPED = "train.optimizer.clip_norm=null"
 
 def updater(*overrides):
     torch.manual_seed(2)
-    reverse = ReverseModel(
-        build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    )
+    reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     return test_update.updater(AGREEMENT, *overrides, reverse=reverse)
 
 
@@ -46,9 +44,9 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
     result = make(learner)
     other = swapped(pairs)
     outputs = oracle.model(pairs)
-    reverse_outputs = oracle.reverse.model(other)
+    reverse_outputs = oracle.reverse(other)
     loss = oracle.model.output.loss(outputs, label_smoothing=0.0).loss_sum
-    reverse_loss = oracle.reverse.model.output.loss(reverse_outputs, label_smoothing=0.0).loss_sum
+    reverse_loss = oracle.reverse.output.loss(reverse_outputs, label_smoothing=0.0).loss_sum
     trace = torch.zeros(())
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1]
@@ -69,7 +67,7 @@ def test_label_smoothing_acts_on_both_models():
         terms = batch_loss(
             learner.model, pairs, label_smoothing=label_smoothing, reverse=learner.reverse
         ).terms
-        alone = batch_loss(learner.reverse.model, swapped(pairs), label_smoothing=label_smoothing)
+        alone = batch_loss(learner.reverse, swapped(pairs), label_smoothing=label_smoothing)
         assert terms[-1].item() == pytest.approx(alone.loss_sum.item(), rel=1e-5)
     assert alone.loss_sum.item() != pytest.approx(alone.nll_sum.item(), rel=1e-4)
 

@@ -12,7 +12,6 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
-from seq2seq_attn.train.reverse import ReverseModel
 from seq2seq_attn.train.schedules import Schedules
 from tests.train.runs import events
 from tests.train.test_update import (
@@ -35,9 +34,7 @@ ALL = (
 
 def test_accumulated_micro_batches_are_one_big_batch():
     torch.manual_seed(2)
-    reverse = ReverseModel(
-        build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    )
+    reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     together, apart = (updater(ALL, UNCLIPPED, reverse=copy.deepcopy(reverse)) for _ in range(2))
     one = make(together)
     several = make(apart, [0, 5], [2, 3], [1, 4])  # the pairs in the middle have no link
