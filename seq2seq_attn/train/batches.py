@@ -14,7 +14,6 @@ from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.store import PairStore
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.train.distributed import ALONE, Group
 
 ItemT = TypeVar("ItemT")
@@ -61,23 +60,13 @@ def epoch_updates(
     Args:
         prepare: function that a thread applies to each batch ahead of time, for the device.
         with_extended: as in `PairStore.batch`.
-
-    Raises:
-        UserError: the epoch has no such update.
     """
-    if not 0 <= updates_done < len(plan):
-        raise UserError(
-            f"update {updates_done} of an epoch with {len(plan)}: the saved state belongs to "
-            "another corpus; start a new run"
-        )
-
-    target_lengths = pairs.target_lengths
 
     def build(micro_batches: list[list[int]]) -> UpdateBatches:
         num_tokens = 0
         batches = []
         for indices in micro_batches:
-            num_tokens += int(target_lengths[indices].sum()) + len(indices)
+            num_tokens += int(pairs.target_lengths[indices].sum()) + len(indices)
             # Rows are sorted by length, so every n-th row gives all ranks rows of similar length.
             share = group.share(indices)
             if share:

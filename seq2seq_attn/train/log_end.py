@@ -8,9 +8,9 @@ import logging
 import math
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 
@@ -37,8 +37,11 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
     lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     validations = [event for event in events if event["event"] == "validation"]
-    best = next((line for line in reversed(validations) if line.get("is_best")), None)
-    if best is None or best.get("bleu") is None:
+    best: JsonObject = {}
+    for validation in validations:
+        if validation.get("is_best"):
+            best = validation
+    if best.get("bleu") is None:
         return  # nothing was validated, or the run is a language model
     metric = config.train.validation.metric
     has_exact = "exact" in best
@@ -62,7 +65,7 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
 
 
 def describe_fit(
-    losses: Sequence[float], validations: Sequence[dict[str, Any]], metric: str
+    losses: Sequence[float], validations: Sequence[JsonObject], metric: str
 ) -> str | None:
     """Describe what limits the score: training that was too short, or a training text that is
     learnt by heart. Return None if it is neither.
@@ -94,7 +97,7 @@ def describe_fit(
     return None
 
 
-def _describe_metric(name: str, validations: Sequence[dict[str, Any]], best: dict[str, Any]) -> str:
+def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObject) -> str:
     """Describe the score of the saved model, and of the first and the last validation."""
     metric = METRICS[name]
     first, last = validations[0], validations[-1]
@@ -120,14 +123,13 @@ def describe_word_order(shares: Sequence[float]) -> str:
     )
 
 
-def next_commands(run: Run, config: Config, validation: dict[str, Any]) -> list[str]:
+def next_commands(run: Run, config: Config, validation: JsonObject) -> list[str]:
     """Return the commands that translate a validation sentence, evaluate the run, and write a page
     with all translations."""
     path = shlex.quote(str(run.path))
     commands = []
     samples = validation.get("samples") or []
-    reads_one_text = len(config.data.layout.columns) == 1
-    if samples and reads_one_text and config.data.layout.vector_column is None:
+    if samples and config.data.layout.is_one_text:
         text = shlex.quote(samples[0]["source"])
         end_of_options = "-- " if samples[0]["source"].startswith("-") else ""
         commands.append(f"seq2seq translate --run {path} {end_of_options}{text}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,20 +80,15 @@ def load_settings(
 def newest_unfinished() -> Path:
     """Return the unfinished run in `runs/` that was last written to. Raises UsageError: there is no
     unfinished run."""
-    newest = None
-    newest_s = -math.inf
+    written_s = {}
     for path in RUNS_DIR.glob("*"):
         run = Run(path)
-        if not run.config_path.exists() or run.is_finished():
-            continue
-        written = run.last_dir if run.last_dir.exists() else path
-        written_s = written.stat().st_mtime
-        if written_s > newest_s:
-            newest = path
-            newest_s = written_s
-    if newest is None:
+        if run.config_path.exists() and not run.is_finished():
+            written = run.last_dir if run.last_dir.exists() else path
+            written_s[path] = written.stat().st_mtime
+    if not written_s:
         raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
-    return newest
+    return max(written_s, key=written_s.__getitem__)
 
 
 def check_start(

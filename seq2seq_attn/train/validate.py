@@ -145,7 +145,7 @@ class Validator:
     def _translate(self, translator: Translator) -> list[Hypothesis]:
         """Translate this rank's share of the source sentences."""
         sources = self._updater.group.share(self._sources)
-        hypotheses: list[Hypothesis] = []
+        hypotheses = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             if self._stop.is_set:
                 break
@@ -188,10 +188,9 @@ class Validator:
         return samples
 
     def copied_bleu(self) -> float | None:
-        """Return the BLEU of a model that copies the source. Return None if there are several
-        sources, no source, or a source of vectors."""
-        layout = self._config.data.layout
-        if len(layout.columns) != 1 or layout.vector_column is not None:
+        """Return the BLEU of a model that copies the source. Return None if the source is not one
+        text."""
+        if not self._config.data.layout.is_one_text:
             return None
         return float(self._bleu.statistics(self._sources).score().score)
 
