@@ -1,9 +1,8 @@
 """Translate with a glossary: the target term of a source term is required where a line has it.
 
-All lines are first translated as without a glossary. Lines whose translations lack a term are then
-translated once more, and those of their segments that lack it by the search `required`, in a beam
-that has as many slots for each bank as without a glossary. So the translation of a line without
-terms does not depend on the glossary.
+All segments are first translated as without a glossary. Those whose translations lack a term are
+then translated once more by the search `required`, in a beam that has as many slots for each bank
+as without a glossary. So the translation of a line without terms does not depend on the glossary.
 """
 
 import unicodedata
@@ -11,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from seq2seq_attn.config import SearchConfig
@@ -60,16 +60,10 @@ class Terms(NamedTuple):
         words = split_terms(translation.text, self.target.language)
         return tuple(term for term in terms if not find_terms(words, {self.target.words(term): 0}))
 
-    def find_lacking(
-        self, lines: Sequence[str], translated: Sequence[Sequence[Translation]]
-    ) -> list[int]:
-        """Return the indices of lines with source terms whose translations lack a target term."""
-        lacking = []
-        for index, tokens in enumerate(self.source.tokenizer.tokenize_many(lines)):
-            found = find_terms(self.source.words_of(tokens), self.by_words)
-            if any(self.missing(found, translation) for translation in translated[index]):
-                lacking.append(index)
-        return lacking
+    def source_words(self, line: str) -> set[str]:
+        """Return the words of the source terms that a line has."""
+        terms = find_terms(self.source.words(line), {term: term for term in self.by_words})
+        return set(chain.from_iterable(terms))
 
     def require(self, terms: Sequence[str], options: SearchConfig) -> required.Options:
         """Return the options of the search for translations that contain target terms, at most
@@ -142,7 +136,7 @@ def require_terms(
         options: the options of the search that made the translations.
         translate: translates segments by the search `required`.
     """
-    lacking: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    lacking = defaultdict(list)
     for index, segment in enumerate(segments):
         source_words = terms.source.words_of(segment.source)
         found = tuple(find_terms(source_words, terms.by_words))

@@ -218,20 +218,9 @@ class Translator:
         return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
 
     def _translate_chunk(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
-        """Return the translations of each line of a chunk; those that lack terms, once more."""
-        translated = self._translate_known(lines, plan._replace(terms=None))
-        if plan.terms is not None:
-            lacking = plan.terms.find_lacking(lines, translated)
-            again = self._translate_known([lines[index] for index in lacking], plan)
-            for index, translations in zip(lacking, again, strict=True):
-                translated[index] = translations
-        return translated
-
-    def _translate_known(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
-        """Return the translations of each line. Unknown words pass through."""
+        """Return the translations of each line of a chunk. Unknown words pass through."""
         if self._unknown is None or plan.options.unk != "pass":
             return [[*map(name_unknown, each)] for each in self._translate_texts(lines, plan)]
-        terms = plan.terms.by_words if plan.terms else ()
 
         def translate(texts: Sequence[str], keep_attention: bool) -> list[list[Translation]]:
             keep_attention = keep_attention and self.has_attention
@@ -241,7 +230,7 @@ class Translator:
             lines,
             translate,
             keep_attention=plan.keep_attention,
-            terms=chain.from_iterable(terms),
+            known_words=plan.terms.source_words if plan.terms else None,
             into_sentences=plan.splits_sentences,
         )
 

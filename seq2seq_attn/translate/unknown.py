@@ -15,7 +15,7 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -69,9 +69,16 @@ class UnknownWords(NamedTuple):
     """the vocabulary of the source"""
     target: Tokenizer
 
-    def read(self, line: str, is_unknown: dict[str, bool], into_sentences: bool = False) -> Line:
+    def read(
+        self,
+        line: str,
+        is_unknown: dict[str, bool],
+        into_sentences: bool = False,
+        known_words: Container[str] = (),
+    ) -> Line:
         """Find the unknown words of a line. `is_unknown` holds the words that were looked up
-        before. With `into_sentences`, a space separates sentences."""
+        before. With `into_sentences`, a space separates sentences. The words in `known_words` count
+        as known."""
         text = normalize(" ".join(split_sentences(line)) if into_sentences else line)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
@@ -80,7 +87,7 @@ class UnknownWords(NamedTuple):
         for word in words:
             if word not in is_unknown:
                 is_unknown[word] = self._is_unknown(word)
-            if not is_unknown[word]:
+            if not is_unknown[word] or word in known_words:
                 continue
             unknown.append(word)
             known = self.words.find_case(word)
@@ -140,13 +147,17 @@ class UnknownWords(NamedTuple):
         translate: TranslateTexts,
         *,
         keep_attention: bool,
-        terms: Iterable[str] = (),
         into_sentences: bool = False,
+        known_words: Callable[[str], Container[str]] | None = None,
     ) -> list[list[Translation]]:
-        """Return the translations of each line, best first. The words in `terms` count as known."""
+        """Return the translations of each line, best first. `known_words` returns the words of a
+        line that count as known."""
         # The words live as long as the call, because a server keeps no words of its clients.
-        is_unknown = dict.fromkeys(terms, False)
-        read_lines = [self.read(line, is_unknown, into_sentences) for line in lines]
+        is_unknown: dict[str, bool] = {}
+        read_lines = []
+        for text in lines:
+            known = known_words(text) if known_words else ()
+            read_lines.append(self.read(text, is_unknown, into_sentences, known))
         plain: list[str] = []
         changed: list[str] = []
         for line in read_lines:

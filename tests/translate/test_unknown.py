@@ -78,6 +78,12 @@ def test_a_word_that_is_lost_is_named_by_a_warning():
     assert any("4711" in warning for warning in translation.warnings)
 
 
+def test_a_known_word_of_one_line_is_unknown_in_the_others():
+    lines = ["Das Rad kostet 4711 Euro.", "Das Rad kostet 4711 Euro"]
+    known, passed = translate(lines, known_words=lambda line: {"4711"} if "." in line else ())
+    assert ("4711" in known.text, "4711" in passed.text) == (False, True)
+
+
 def test_words_that_pass_have_no_warning():
     [translation] = translate(["Das Rad kostet 4711 Euro."])
     assert not translation.warnings
@@ -196,7 +202,7 @@ def test_a_name_has_no_known_part(word, is_copied):
 VOCAB = build_vocab(Counter(list(PAIRS)))
 
 
-def translate(lines, *, words=WORDS, keep_attention=True, **options):
+def translate(lines, *, words=WORDS, keep_attention=True, known_words=None, **options):
     """The best translations by a model that translates word by word."""
     source, target = SpacyTokenizer("de"), SpacyTokenizer("en")
     unknown = UnknownWords(words, source, VOCAB, target)
@@ -204,7 +210,9 @@ def translate(lines, *, words=WORDS, keep_attention=True, **options):
     def translate_texts(texts, keep_attention):
         return [[word_by_word(text, source, target, **options)] for text in texts]
 
-    results = unknown.translate(lines, translate_texts, keep_attention=keep_attention)
+    results = unknown.translate(
+        lines, translate_texts, keep_attention=keep_attention, known_words=known_words
+    )
     return [translations[0] for translations in results]
 
 
