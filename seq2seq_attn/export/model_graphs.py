@@ -117,15 +117,6 @@ def export_graphs(model: Seq2Seq) -> Graphs:
                 step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
         except Exception as error:  # the exporter raises private classes of errors
             raise UsageError(f"this model cannot be exported: {_reason(error)}") from error
-    outputs: Any = step.graph.output_node().args[0]
-    # The sizes are B, B, and S (1 without attention over source positions). A dynamic dimension has
-    # a symbol as its size, a fixed dimension an int.
-    sizes = [*outputs[0].meta["val"].shape[:1], *outputs[1].meta["val"].shape]
-    if any(isinstance(size, int) and size > 1 for size in sizes):
-        raise UsageError(
-            "this model cannot be exported, as its steps work for one number of sentences or "
-            "positions"
-        )
     names = [_names("memory", memory_leaves), _names("state", state_leaves)]
     graphs = Graphs(prepare, step, *names)
     _check_sentence(graphs, model)
