@@ -104,9 +104,9 @@ def _arm_names(
 ) -> list[str]:
     """Return a distinct name for each arm.
 
-    The choices, tried in this order, are the directories' names without the seed, the settings that
-    differ between arms, and the configurations' names. If `train` named a directory, directories'
-    names come last. If no choice tells all arms apart, each arm takes the name of its first run.
+    The names are the directories' names without the seed or, where these do not tell all arms
+    apart, the settings that differ between arms. If `train` named a directory, the settings come
+    first. If neither tells all arms apart, each arm takes the name of its first run.
 
     Args:
         members: The indices of each arm's runs.
@@ -117,12 +117,12 @@ def _arm_names(
         stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){config.seed}$", "", name)
         without_seed.append(Path(stripped).name or name)
     by_directory = _shared(members, without_seed)
-    by_config = _shared(members, [config.name for config in configs])
+
     by_setting = differences([configs[runs[0]] for runs in members])
-    choices = [by_directory, by_setting, by_config]
+    choices = [by_directory, by_setting]
     if any(map(_is_dated, names)):
-        choices = [by_setting, by_config, by_directory]
-    return next(filter(None, choices), [names[runs[0]] for runs in members])
+        choices.reverse()
+    return choices[0] or choices[1] or [names[runs[0]] for runs in members]
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
