@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 
 log = logging.getLogger(__name__)
@@ -36,12 +37,12 @@ def handle_signals(
             signal.signal(number, former_handler)
 
 
+@dataclass
 class StopRequest:
     """A request to stop training, which a signal to this process or to another rank has made. It
     holds the number of the signal."""
 
-    def __init__(self) -> None:
-        self.signal_number: int | None = None
+    signal_number: int | None = None
 
     @property
     def is_set(self) -> bool:

@@ -107,23 +107,22 @@ class StepModel(Protocol[StateT]):
         ...
 
 
-class TokenScores:
+class TokenScores(NamedTuple):
     """`NextTokens` that are stored as the log-probabilities of all tokens."""
 
-    def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
-        self._log_probs_RV = log_probs_RV
-        self.weights_RS = weights_RS
+    log_probs_RV: Tensor
+    weights_RS: Tensor | None
 
     def top(
         self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
     ) -> tuple[Tensor, Tensor]:
-        log_probs_RV = self._log_probs_RV[::stride]
+        log_probs_RV = self.log_probs_RV[::stride]
         if forbidden:
             log_probs_RV = forbid_tokens_(log_probs_RV.clone(), forbidden)
         return top_tokens(log_probs_RV, num_candidates)
 
     def log_probs(self) -> Tensor:
-        return self._log_probs_RV
+        return self.log_probs_RV
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def search_beams(
     steps_model = RankedSteps(model, source, options)
     beam = _start(source, options, num_slots, num_beams)
     state = steps_model.start(num_slots * num_beams)
-    steps: list[Step] = []
+    steps = []
     while True:
         ranked, state = steps_model.step(beam.tokens_BKT.flatten(0, 1), state)
         candidates = choose(beam, ranked)

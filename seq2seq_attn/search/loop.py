@@ -13,6 +13,7 @@ tokens, V target vocabulary, J candidates of a row, T tokens so far, W n-grams o
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,6 +119,7 @@ class RankedSteps:
         return tuple(states)
 
 
+@dataclass(frozen=True)
 class Rules(Scorer):
     """Excludes forbidden tokens and tokens that would repeat an n-gram of `no_repeat_ngram` tokens.
 
@@ -125,9 +127,8 @@ class Rules(Scorer):
     state is `prefixes_RP`, or None without prefixes.
     """
 
-    def __init__(self, forbidden: Sequence[int], no_repeat_ngram: int) -> None:
-        self._forbidden = forbidden
-        self._no_repeat_ngram = no_repeat_ngram
+    forbidden: Sequence[int]
+    no_repeat_ngram: int
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Tensor | None:
         width = max(map(len, source.prefixes), default=0)
@@ -140,9 +141,9 @@ class Rules(Scorer):
     def rescore(
         self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
-        allowed_RV = forbid_tokens_(scores_RV.clone(), self._forbidden)
+        allowed_RV = forbid_tokens_(scores_RV.clone(), self.forbidden)
         length = tokens_RT.shape[1]
-        n = self._no_repeat_ngram
+        n = self.no_repeat_ngram
         if n and length >= n:
             # Exclude each token that would complete an n-gram that the row already has.
             ngrams_RWn = tokens_RT.unfold(1, n, 1)

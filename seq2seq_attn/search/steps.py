@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -90,6 +91,7 @@ class PlainSteps(StepModel[State]):
         return torch.autocast(tensor.device.type, dtype=torch.bfloat16, enabled=self._is_bf16)
 
 
+@dataclass(frozen=True)
 class Ensemble(StepModel[tuple[Any, ...]]):
     """Several models that translate as one (Sutskever, Vinyals, Le 2014, section 3.6).
 
@@ -100,27 +102,16 @@ class Ensemble(StepModel[tuple[Any, ...]]):
     source positions. The state is the tuple of the models' states.
     """
 
-    def __init__(
-        self,
-        models: Sequence[StepModel[Any]],
-        *,
-        has_attention: bool = True,
-        keeps_positions: bool = True,
-        copies_source: bool = False,
-    ) -> None:
-        """
-        Args:
-            has_attention: whether at least one of the models has attention over source positions.
-            keeps_positions: whether all encoders have a value for each source token.
-            copies_source: whether the outputs of the models copy source tokens (see `Output`).
-        """
-        self._models = list(models)
-        self.has_attention = has_attention
-        self.keeps_positions = keeps_positions
-        self.copies_source = copies_source
+    models: Sequence[StepModel[Any]]
+    has_attention: bool = True
+    """whether at least one of the models has attention over source positions"""
+    keeps_positions: bool = True
+    """whether all encoders have a value for each source token"""
+    copies_source: bool = False
+    """whether the outputs of the models copy source tokens (see `Output`)"""
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
-        return tuple(model.start(source, rows_per_sentence) for model in self._models)
+        return tuple(model.start(source, rows_per_sentence) for model in self.models)
 
     def step(
         self, prev_ids_R: Tensor, state: tuple[Any, ...]
@@ -128,7 +119,7 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         log_probs = []
         weights = []
         states = []
-        for model, model_state in zip(self._models, state, strict=True):
+        for model, model_state in zip(self.models, state, strict=True):
             tokens, next_state = model.step(prev_ids_R, model_state)
             log_probs.append(tokens.log_probs())
             states.append(next_state)
@@ -139,5 +130,5 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         return TokenScores(mean_RV, mean_RS), tuple(states)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
-        pairs = zip(self._models, state, strict=True)
+        pairs = zip(self.models, state, strict=True)
         return tuple(model.reorder(model_state, index_R) for model, model_state in pairs)

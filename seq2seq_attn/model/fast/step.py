@@ -69,27 +69,20 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
     return lambda: FastStep(model, precision)
 
 
-class FastTokens:
+class FastTokens(NamedTuple):
     """An implementation of `search.base.NextTokens` that computes and searches the logits of
     `num_rows` rows at a time."""
 
-    def __init__(
-        self,
-        features_RF: Tensor,
-        output: Product,
-        weights_RS: Tensor | None,
-        num_rows: int,
-    ) -> None:
-        self._features_RF = features_RF
-        self._output = output
-        self._num_rows = num_rows
-        self.weights_RS = weights_RS
+    features_RF: Tensor
+    output: Product
+    weights_RS: Tensor | None
+    num_rows: int
 
     def top(
         self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
     ) -> tuple[Tensor, Tensor]:
         chunks = []
-        for rows_RF in torch.split(self._features_RF[::stride], self._num_rows):
+        for rows_RF in torch.split(self.features_RF[::stride], self.num_rows):
             log_probs_RV = forbid_tokens_(self._log_probs(rows_RF), forbidden)
             chunks.append(top_tokens(log_probs_RV, num_candidates))
         if len(chunks) == 1:
@@ -98,10 +91,10 @@ class FastTokens:
         return torch.cat(log_probs_RJ), torch.cat(ids_RJ)
 
     def log_probs(self) -> Tensor:
-        return self._log_probs(self._features_RF)
+        return self._log_probs(self.features_RF)
 
     def _log_probs(self, features_NF: Tensor) -> Tensor:
-        return torch.log_softmax(self._output(features_NF).float(), dim=-1)
+        return torch.log_softmax(self.output(features_NF).float(), dim=-1)
 
 
 class Scored(NamedTuple):

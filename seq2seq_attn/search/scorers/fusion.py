@@ -11,6 +11,7 @@ far.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,36 +27,34 @@ LoadSteps = Callable[[str, str], tuple[StepModel[Any], list[int], int]]
 and the number of target ids"""
 
 
+@dataclass(frozen=True)
 class Fusion(Scorer):
     """Adds the weighted log-probabilities of a language model to the scores."""
 
-    def __init__(
-        self, steps: StepModel[Any], source_ids: Sequence[int], num_ids: int, *, weight: float
-    ) -> None:
-        self._steps = steps
-        self._source_ids = source_ids
-        self._num_ids = num_ids
-        self._weight = weight
+    steps: StepModel[Any]
+    source_ids: Sequence[int]
+    num_ids: int
+    weight: float
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
-        batch = collate_source([self._source_ids] * len(source.max_lengths_B))
-        return self._steps.start(batch.to(source.batch.ids_BS.device), rows_per_sentence)
+        batch = collate_source([self.source_ids] * len(source.max_lengths_B))
+        return self.steps.start(batch.to(source.batch.ids_BS.device), rows_per_sentence)
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Return the scores with q added. Ids from Q on are copies of source positions."""
         previous_R = tokens_RT.new_full((len(tokens_RT),), BOS)
         if tokens_RT.shape[1]:
             previous_R = tokens_RT[:, -1]
-        known_R = previous_R.masked_fill(previous_R >= self._num_ids, UNK)
-        tokens, state = self._steps.step(known_R, state)
+        known_R = previous_R.masked_fill(previous_R >= self.num_ids, UNK)
+        tokens, state = self.steps.step(known_R, state)
         # A language model that copies tokens of its source line has scores from Q on; omit them.
-        log_probs_RQ = tokens.log_probs()[:, : self._num_ids]
-        num_copied = scores_RV.shape[1] - self._num_ids
+        log_probs_RQ = tokens.log_probs()[:, : self.num_ids]
+        num_copied = scores_RV.shape[1] - self.num_ids
         copied = log_probs_RQ[:, UNK : UNK + 1].expand(-1, num_copied)
-        return scores_RV + self._weight * torch.cat([log_probs_RQ, copied], dim=1), state
+        return scores_RV + self.weight * torch.cat([log_probs_RQ, copied], dim=1), state
 
     def reorder(self, state: Any, index_R: Tensor) -> Any:
-        return self._steps.reorder(state, index_R)
+        return self.steps.reorder(state, index_R)
 
 
 def build(*, load_steps: LoadSteps, run: str, weight: Weight = 0.2, source: str = "") -> Fusion:
