@@ -32,6 +32,8 @@ from seq2seq_attn.leftovers import locking, naming, remove_leftovers, temporary_
 ContentT = TypeVar("ContentT")
 Read = Callable[[Path], bytes]
 """returns the bytes of a file"""
+JsonObject = dict[str, Any]
+"""plain values by name, which can be written as a JSON object"""
 MANIFEST = "manifest.json"
 _ADVICE = "copy its folder again, or make it anew"
 
@@ -324,7 +326,7 @@ class ListedFiles:
             )
         return path
 
-    def read_json(self, name: str) -> dict[str, Any]:
+    def read_json(self, name: str) -> JsonObject:
         """Return the JSON object in a file. Raises UserError as `read`, or the file does not hold a
         JSON object."""
         content = self.read(name)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import stdev
-from typing import Any
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.metrics.attention import AttentionScore
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.significance import BootstrapTest, Interval
@@ -41,7 +41,7 @@ class ArmScore:
         """Return the sample standard deviation over seeds (divisor n - 1), or None for one seed."""
         return stdev(self.values) if len(self.values) > 1 else None
 
-    def seed_values(self) -> dict[str, Any]:
+    def seed_values(self) -> JsonObject:
         """Return the mean and the spread over seeds as plain values, for JSON."""
         return {
             "mean": self.interval.value,
@@ -51,9 +51,9 @@ class ArmScore:
             "num_seeds": len(self.values),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the score and the comparisons as plain values, for JSON."""
-        values: dict[str, Any] = {
+        values: JsonObject = {
             "score": self.interval.value,
             "low": self.interval.low,
             "high": self.interval.high,
@@ -140,7 +140,7 @@ class SetScores:
             buckets=[replace(row, scores=row.run_scores) for row in self.buckets],
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the scores as plain values, for JSON.
 
         Each run is listed. If an arm has several runs, `groups` lists the arms.
@@ -151,7 +151,7 @@ class SetScores:
             measure["signature"] = self.signatures[name]
             for run_values, details in zip(measure["runs"], self.details[name], strict=True):
                 run_values["details"] = details
-        values: dict[str, Any] = {
+        values: JsonObject = {
             "name": self.name,
             "num_pairs": self.num_pairs,
             "num_concatenated": self.num_concatenated,
@@ -170,17 +170,17 @@ class SetScores:
             values["attention"] = {"runs": self._attention(self.whole), "buckets": buckets}
         return values
 
-    def _by_run(self, values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _by_run(self, values: Sequence[JsonObject]) -> list[JsonObject]:
         return [{"run": run, **entry} for run, entry in zip(self.runs, values, strict=True)]
 
-    def _attention(self, row: BucketScores) -> list[dict[str, Any]]:
+    def _attention(self, row: BucketScores) -> list[JsonObject]:
         return self._by_run([score.to_dict() for score in row.attention])
 
-    def _measures(self, row: BucketScores) -> list[dict[str, Any]]:
+    def _measures(self, row: BucketScores) -> list[JsonObject]:
         measures = []
         for name, run_scores in row.run_scores.items():
             runs = self._by_run([score.to_dict() for score in run_scores])
-            measure: dict[str, Any] = {"name": name, "runs": runs}
+            measure: JsonObject = {"name": name, "runs": runs}
             if self.is_grouped:
                 measure["groups"] = [
                     {

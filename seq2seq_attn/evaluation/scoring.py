@@ -182,7 +182,7 @@ class _Scorer(NamedTuple):
         attention: Sequence[AttentionStatistics],
     ) -> SetScores:
         """Score each system's translations of one set, overall and by length."""
-        statistics: dict[str, list[CorpusStatistics]] = {}
+        statistics = {}
         for metric in self.settings.metrics or DEFAULT_METRICS:
             measure = Measure(
                 metric,

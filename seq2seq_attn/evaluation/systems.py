@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
-from seq2seq_attn.files import finite
+from seq2seq_attn.files import JsonObject, finite
 from seq2seq_attn.run import Run
 from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
@@ -116,7 +116,7 @@ class System:
         hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
 
-    def history(self) -> tuple[dict[str, Any], list[Validation]]:
+    def history(self) -> tuple[JsonObject, list[Validation]]:
         """Return the configuration as plain values, and the validations of training.
 
         Both are empty for an ensemble.
@@ -125,10 +125,10 @@ class System:
             return {}, []
         return self.config.model_dump(mode="json"), self.runs[0].validations
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Describe the system for reports, as plain values: the run, its seed, its training and the
         search. For an ensemble, the names of the members replace the run, seed and training."""
-        described: dict[str, Any] = {"name": self.name}
+        described: JsonObject = {"name": self.name}
         attention = self.config.model.attention.name
         if self.is_ensemble:
             described["members"] = list(self.members)
@@ -149,7 +149,7 @@ class System:
         described["glossary"] = [list(entry) for entry in self.glossary]
         return described
 
-    def _reported_options(self) -> dict[str, Any]:
+    def _reported_options(self) -> JsonObject:
         """Return the options of the search that a report names.
 
         These are the options in `_REPORTED`, and all options that differ from their defaults.
@@ -182,6 +182,6 @@ def _short_text(value: object) -> str:
     return re.sub(r"\W+", "-", str(value)).strip("-")[:_MAX_NAME]
 
 
-def decisive_options(search: SearchConfig) -> dict[str, Any]:
+def decisive_options(search: SearchConfig) -> JsonObject:
     """Return the options of the search that can change the best translation."""
     return search.model_dump(mode="json", exclude={"batch_size", "n_best"})

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -18,7 +18,13 @@ from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.files import ListedFiles, remove_listed, write_listed, write_listed_json
+from seq2seq_attn.files import (
+    JsonObject,
+    ListedFiles,
+    remove_listed,
+    write_listed,
+    write_listed_json,
+)
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
@@ -96,9 +102,9 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(_max_source_length(system, test_set))
     started = time.monotonic()
-    lines: list[str] = []
-    maps: list[PackedMap | None] = []
-    unknown: list[tuple[tuple[str, ...], tuple[int, ...]] | None] = []
+    lines = []
+    maps = []
+    unknown = []
     num_cut = num_unknown = num_broken = 0
     with suggest_smaller_batch(system.search.batch_size):
         translations = tqdm(
@@ -136,7 +142,7 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
 
 
 def _find_saved(
-    folders: Sequence[Path | None], name: str, made_by: dict[str, Any], num_lines: int
+    folders: Sequence[Path | None], name: str, made_by: JsonObject, num_lines: int
 ) -> SetTranslations | None:
     """Return saved translations whose note equals `made_by`, from the first folder that has them.
 
@@ -165,7 +171,7 @@ def _find_saved(
     return None
 
 
-def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
+def _save(path: Path, lines: Sequence[str], note: JsonObject) -> None:
     """Save translations with a note of how they were made."""
     note_path = path.with_suffix(".json")
     try:
@@ -177,9 +183,9 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
         log.warning("%s: not saved (%s)", path, error)
 
 
-def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
+def _how_made(system: System, test_set: EvaluationSet) -> JsonObject:
     """Return all values that decide the translations of a set, as plain values for a note."""
-    made_by: dict[str, Any] = {
+    made_by: JsonObject = {
         **decisive_options(system.search),
         "max_source_length": _max_source_length(system, test_set),
         "precision": system.resolved_precision,

@@ -1,12 +1,11 @@
 """Read from runs what a page shows of their test set: sentences, and how well they translate it."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import ListedFiles
+from seq2seq_attn.files import JsonObject, ListedFiles
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.languages import separates_words
@@ -19,7 +18,7 @@ LEAST_EQUAL = 0.2
 """share of translations that equal the reference, below which the curve has chrF instead"""
 
 
-def kept_values(runs: Sequence[Run]) -> dict[str, Any]:
+def kept_values(runs: Sequence[Run]) -> JsonObject:
     """Return test sentences with references, from short to long, and the accuracy by length."""
     pairs = _test_pairs(runs)
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
@@ -40,7 +39,7 @@ def _test_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return list(zip(sets[0].source, sets[0].references, strict=True))
 
 
-def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> JsonObject:
     """Return how well each run translates test sentences of similar length.
 
     `accuracy` has a point for each group of sentences: for each run, the share of translations that
@@ -48,7 +47,7 @@ def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -
     points unless `evaluate` has saved the translations of all runs.
     """
     is_spaced = separates_words(runs[0].config.data.source_language)
-    points: list[dict[str, Any]] = []
+    points: list[JsonObject] = []
     curve = {"unit": "words" if is_spaced else "characters", "measure": "equal", "accuracy": points}
     if not pairs:
         return curve

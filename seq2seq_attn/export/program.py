@@ -26,6 +26,7 @@ from torch.export.graph_signature import InputKind, TensorArgument
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.model_graphs import Graphs, decompose
+from seq2seq_attn.files import JsonObject
 
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async.msg")
 _KNOWN = json.loads((Path(__file__).parent / "web" / "operations.json").read_bytes())
@@ -37,7 +38,7 @@ each row. Other tensors are never rounded. Integers of 16 bits lie 7 times close
 of the demo's models than float16."""
 
 
-def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict[str, Any]:
+def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> JsonObject:
     """Return the graphs and weights of a model as plain JSON.
 
     Returns:
@@ -68,7 +69,7 @@ class _Weights:
     """
 
     def __init__(self, weight_format: WeightFormat) -> None:
-        self.entries: dict[Any, dict[str, Any]] = {}
+        self.entries: dict[Any, JsonObject] = {}
         self.data: list[bytes] = []
         self._format = weight_format
 
@@ -101,7 +102,7 @@ class _Weights:
         return self._format, [(rows / scale_N1).round().to(dtype), scale_N1]
 
 
-def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any]:
+def _write_program(program: ExportedProgram, weights: _Weights) -> JsonObject:
     """Return a graph as plain JSON, and add the weights that it reads to `weights`."""
     program = _with_known_operations(program)
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
@@ -133,7 +134,7 @@ def _with_known_operations(program: ExportedProgram) -> ExportedProgram:
         program = decompose(program, replaced)
 
 
-def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any]:
+def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> JsonObject:
     """Return the nodes and outputs of a graph as plain JSON.
 
     `names` has the name of the weight for each placeholder that stands for a weight.

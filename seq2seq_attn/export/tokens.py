@@ -4,9 +4,9 @@ A program that translates needs them besides the graphs of the model.
 """
 
 import re
-from typing import Any
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.known_words import PATTERN
 from seq2seq_attn.text.languages import english_name, short_code
@@ -23,7 +23,7 @@ _SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 """matches each character or escape of a regular expression"""
 
 
-def describe_run(run: Run) -> dict[str, Any]:
+def describe_run(run: Run) -> JsonObject:
     """Return the tokenizers and vocabularies of both sides, special ids, search options, and
     facts about lines.
 
@@ -44,7 +44,7 @@ def describe_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _describe_side(language: str, vocab: Vocab, tokenizer: Source) -> dict[str, Any]:
+def _describe_side(language: str, vocab: Vocab, tokenizer: Source) -> JsonObject:
     return {
         "language": language,
         "language_name": english_name(language).capitalize(),
@@ -53,7 +53,7 @@ def _describe_side(language: str, vocab: Vocab, tokenizer: Source) -> dict[str, 
     }
 
 
-def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
+def describe_tokenizer(tokenizer: Source) -> JsonObject:
     """Return the settings of a tokenizer.
 
     The settings of SentencePiece include the score of each subword. The settings of spaCy include
@@ -76,7 +76,7 @@ def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
                 f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with "
                 "rules"
             )
-        rules: dict[str, Any] = {"special": tokenizer.special_cases()}
+        rules: JsonObject = {"special": tokenizer.special_cases()}
         for name, pattern in tokenizer.patterns().items():
             rules[name] = _for_javascript(pattern)
         return described | {"language": tokenizer.language, "rules": rules}
@@ -96,7 +96,7 @@ def _for_javascript(pattern: str | None) -> str | None:
     """
     if pattern is None:
         return None
-    written: list[str] = []
+    written = []
     is_in_class = False
     for symbol in _SYMBOLS.findall(pattern.removeprefix("(?u)")):
         if symbol in ("[", "]"):

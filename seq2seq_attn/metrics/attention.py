@@ -267,7 +267,7 @@ def score_attention(pairs: GoldPairs, *, shift: int = 0) -> AlignmentScore:
     The error rate is 0 if there are neither predicted nor sure links.
     """
     num_predicted = num_sure = num_common_sure = num_common_possible = 0
-    masses: list[float] = []
+    masses = []
     for weights_TS, all_possible, all_sure in pairs:
         steps = range(len(weights_TS))
         predicted = {link for link in attention_links(weights_TS) if link[1] - shift in steps}

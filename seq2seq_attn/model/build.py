@@ -258,7 +258,7 @@ def initialize(model: nn.Module) -> None:
     other values.
     """
     factors: set[int] = set()
-    filters: set[int] = set()
+    filters = set()
     for module in model.modules():
         if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm):
             factors.update(map(id, module.parameters()))

@@ -104,8 +104,8 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
     if teacher_forcing_ratio < 1.0:
         is_drawn_TB = torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < teacher_forcing_ratio
         keep_TB = is_drawn_TB | (tgt_in_TB == PAD)
-    steps: list[StepOutput] = []
-    read: list[Tensor] = []
+    steps = []
+    read = []
     ids_B = tgt_in_TB[0]
     for t in range(len(tgt_in_TB)):
         step = model.step(ids_B, state, memory)

@@ -44,7 +44,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
         raise UserError(
             f"{path}: not saved: values of {not_finite} are not finite; lower the learning rate"
         )
-    separate: dict[str, Tensor] = {}
+    separate = {}
     storages: set[int] = set()
     for name, tensor in tensors.items():
         tensor = tensor.detach().cpu().contiguous()

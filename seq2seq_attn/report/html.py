@@ -10,6 +10,7 @@ import numpy as np
 from seq2seq_attn.evaluation.scoring import flatten
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.example import choose_example
@@ -114,7 +115,7 @@ def _describe_runs(
     names: Sequence[str],
     translations: Sequence[Sequence[SetTranslations]],
     histories: Sequence[tuple[Mapping[str, Any], Sequence[Validation]]],
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the name, the configuration and the validations of each run as JSON values, and why
     it has no attention maps."""
     runs = []
@@ -151,7 +152,7 @@ def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
     return fill_page(WEB, "Attention", _STYLES, SCRIPTS, payload)
 
 
-def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
+def _describe_set(test_set: EvaluationSet) -> JsonObject:
     """Return the name and the size of a set as plain values for the page."""
     return {
         "name": visible(test_set.name),
@@ -214,7 +215,7 @@ def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
             maps = [_without_below(run_maps, floor) for run_maps in maps]
         if sum(_size(packed) for packed in flatten(maps)) <= budget:
             return maps, floor
-    fitting: list[Maps] = []
+    fitting = []
     for run_maps in maps:
         sizes = np.cumsum([_size(packed) for packed in run_maps])
         num_fitting = int(np.sum(sizes <= budget // len(maps)))

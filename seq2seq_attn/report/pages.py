@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 from urllib.parse import quote
 
 from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.evaluation.scoring import Scored
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude
 from seq2seq_attn.report.tables import (
@@ -44,9 +44,9 @@ class Report:
     """The scores of an evaluation, with the pages and values that show them."""
 
     scored: Scored
-    descriptions: Sequence[dict[str, Any]]
+    descriptions: Sequence[JsonObject]
     """the description of each system, from `System.describe`"""
-    environment: dict[str, Any]
+    environment: JsonObject
     """versions, hardware, command (`runtime.environment.describe_environment`)"""
 
     @property
@@ -78,13 +78,13 @@ class Report:
         return f"{drawn[0].name}: {shortest} {drawn[-1].name}: {longest}"
 
     @cached_property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> JsonObject:
         """Return the whole report as plain values, for JSON.
 
         If an arm has several runs, `groups` lists the arms.
         """
         first = self.sets[0]
-        values: dict[str, Any] = {
+        values: JsonObject = {
             "format": FORMAT_VERSION,
             "conclusion": self.conclusion,
             "runs": list(self.descriptions),
@@ -270,7 +270,7 @@ class Report:
         return lines
 
 
-def _describe_search(description: dict[str, Any]) -> str:
+def _describe_search(description: JsonObject) -> str:
     """Return a system's search method, the options of the search, and the precision, as text."""
     settings = []
     for name, value in description["search"].items():

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seq2seq_attn import __version__
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.runtime.plugins import plugins_by_module
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 _PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safetensors", "pydantic")
 
 
-def describe_environment(command: Sequence[str], device: torch.device | str) -> dict[str, Any]:
+def describe_environment(command: Sequence[str], device: torch.device | str) -> JsonObject:
     """Return versions, hardware, number of threads and the command; and the git commit of the code,
     if it runs from a checkout."""
     import torch
@@ -69,7 +70,7 @@ def describe_cpu() -> dict[str, str]:
     return fields
 
 
-def _git_state(checkout: Path) -> dict[str, Any] | None:
+def _git_state(checkout: Path) -> JsonObject | None:
     """Return the commit, and whether files differ from it: a tracked file has changed, or the
     package has an untracked file. Return None if the code does not run from a checkout."""
 

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -21,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.files import JsonObject
 from seq2seq_attn.serve.batcher import Batcher
 from seq2seq_attn.serve.downloads import Downloads
 from seq2seq_attn.serve.glossaries import Glossaries, NewGlossary
@@ -174,7 +174,7 @@ class App:
 
     async def _translate_document(
         self, asked: LibreDocument, request: Request | None = None
-    ) -> tuple[bytes, dict[str, Any]]:
+    ) -> tuple[bytes, JsonObject]:
         """Return a translated document, and the fields of an answer about it. A source language
         that the document names is read from it. Raises HTTPException: as `parse_document`, or
         XLIFF or TMX name no source language, nor does the request."""
@@ -194,11 +194,11 @@ class App:
 
     async def _translate_libre(
         self, request: Request | None, asked: LibreTranslation
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Return the fields of an answer to a client of LibreTranslate."""
         pair, confidence = await self._choose_pair(asked, asked.source, asked.target)
         answers = await self._translate(request, pair, asked, 1 + asked.alternatives)
-        fields: dict[str, Any] = {"translatedText": [answer.texts[0] for answer in answers]}
+        fields: JsonObject = {"translatedText": [answer.texts[0] for answer in answers]}
         if asked.alternatives:
             fields["alternatives"] = [answer.texts[1:] for answer in answers]
         for name in ("warnings", "unknown"):
@@ -220,7 +220,7 @@ class App:
         answers = await self._translate(request, pair, asked, glossary=glossary)
         translations = []
         for text, answer in zip(asked.texts, answers, strict=True):
-            translation: dict[str, Any] = {
+            translation: JsonObject = {
                 "detected_source_language": pair[0].upper(),
                 "text": answer.texts[0],
                 "billed_characters": len(text),
@@ -241,7 +241,7 @@ class App:
 
     async def languages(self, _: Request) -> Response:
         """Return the pairs of languages, as LibreTranslate."""
-        languages: dict[str, dict[str, Any]] = {}
+        languages: dict[str, JsonObject] = {}
         for source, target in self._served.batch_sizes:
             language = languages.setdefault(source, {**_name_language(source), "targets": []})
             language["targets"].append(target)
@@ -367,7 +367,7 @@ def _allow_origins(origins: Sequence[str]) -> list[Middleware]:
     ]
 
 
-def _name_language(code: str) -> dict[str, Any]:
+def _name_language(code: str) -> JsonObject:
     """Return the code and the English name of a language."""
     return {"code": code, "name": english_name(code).title()}
 

@@ -3,23 +3,21 @@
 import inspect
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pydantic import BaseModel
 from starlette.routing import Route
 
 from seq2seq_attn import __version__
+from seq2seq_attn.files import JsonObject
 
 _IN_PATH = {"in": "path", "required": True, "schema": {}}
 
 
-def describe_api(
-    routes: Iterable[Route], parameters: Mapping[str, type[BaseModel]]
-) -> dict[str, Any]:
+def describe_api(routes: Iterable[Route], parameters: Mapping[str, type[BaseModel]]) -> JsonObject:
     """Return the OpenAPI document. `parameters` are the models of the parameters by path."""
-    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    paths: dict[str, JsonObject] = defaultdict(dict)
     for route in routes:
-        operation: dict[str, Any] = {
+        operation: JsonObject = {
             "summary": inspect.getdoc(route.endpoint),
             "parameters": [{"name": name, **_IN_PATH} for name in route.param_convertors],
             "responses": {"200": {}},

@@ -239,7 +239,7 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
 def _weights(updater: Updater) -> dict[str, Tensor]:
     """Return the parameters and buffers of the trained models, and the average of the weights, by
     name. A parameter that is shared appears once."""
-    weights: dict[str, Tensor] = {}
+    weights = {}
     trained = updater.trained
     for name, tensor in (*trained.named_parameters(), *trained.named_buffers()):
         weights[f"model/{name}"] = tensor

@@ -127,7 +127,7 @@ class PackedMap:
 
     def levels_TS(self) -> npt.NDArray[np.uint8]:
         """Return the weights as levels: divided by `scale`, multiplied by 255 and rounded."""
-        levels: list[int] = []
+        levels = []
         packed = iter(self.packed)
         for level in packed:
             if level:

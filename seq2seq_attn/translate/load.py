@@ -53,7 +53,8 @@ def load(
     models = [model.to(on_device).eval() for model, _ in loaded]
     model = _join_models(runs, models, translation_precision(precision, on_device))
     if on_device.type == "cpu":
-        choose_threads(_num_parameters(runs), began)
+        largest = max(run.model_path.stat().st_size for run in runs)
+        choose_threads(largest // 4, began)  # a parameter is a float32 of 4 bytes
     translator = Translator(
         model,
         runs[0],
@@ -65,11 +66,6 @@ def load(
     )
     translator.infos = [info for _, info in loaded]
     return translator
-
-
-def _num_parameters(runs: Sequence[Run]) -> int:
-    """Return the number of parameters of the largest model. A parameter is a float32 of 4 bytes."""
-    return max(run.model_path.stat().st_size for run in runs) // 4
 
 
 def _join_models(

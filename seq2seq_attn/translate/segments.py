@@ -92,7 +92,7 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
     """
     max_lines = CHUNK_LINES // num_results
     max_characters = CHUNK_CHARACTERS // num_results
-    chunk: list[str] = []
+    chunk = []
     num_characters = 0
     for line in lines:
         chunk.append(line)
@@ -121,7 +121,7 @@ def split_lines(
     tokenized = iter(source.tokenize_many(list(chain.from_iterable(sentences_by_line))))
     segments_by_line = []
     for line, sentences in zip(lines, sentences_by_line, strict=True):
-        segments: list[Segment] = []
+        segments = []
         separator = ""
         for sentence in sentences:
             pieces = [next(tokenized)]
@@ -249,7 +249,7 @@ def _join_sources(
         position of the token that ends a column.
     """
     columns_by_segment = [source.columns(segment.source_tokens[:-1]) for segment in segments]
-    columns: list[list[str]] = []
+    columns = []
     positions: list[list[int]] = [[] for _ in segments]
     end = -1
     for segment_columns in zip(*columns_by_segment, strict=True):

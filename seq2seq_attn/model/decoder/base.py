@@ -54,7 +54,7 @@ class DecoderSettings:
     def build_stack(self, input_sizes: Sequence[int], *, is_residual: bool) -> Cell:
         """Build `num_layers` layers as one cell, whose first layer reads inputs of the sizes
         `input_sizes`. A single layer is not wrapped in a `Stack`."""
-        layers: list[Cell] = []
+        layers = []
         for _ in range(self.num_layers):
             layers.append(self.build_cell(input_sizes=input_sizes, hidden_size=self.hidden_size))
             input_sizes = [self.hidden_size]
