@@ -257,39 +257,37 @@ def initialize(model: nn.Module) -> None:
     Then each module that has a method `init_parameters()` sets those of its parameters that need
     other values.
     """
-    factors: set[int] = set()
-    filters = set()
     for module in model.modules():
-        if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm):
-            factors.update(map(id, module.parameters()))
-        elif isinstance(module, nn.Conv1d):
-            filters.add(id(module.weight))
-    for name, parameter in model.named_parameters():
-        kind = name.rpartition(".")[2]
-        if name.endswith("embedding.weight"):
-            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
-        elif "bias" in kind:
-            nn.init.zeros_(parameter)
-        elif parameter.numel() == 0 or parameter.dim() == 0:
-            continue
-        elif id(parameter) in factors or "norm" in kind:
-            continue
-        elif kind.startswith(("recurrent_weight", "weight_hh")):
-            for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
-                nn.init.orthogonal_(block)
-        elif parameter.dim() == 1 or kind.startswith("score_weight"):
-            bound = parameter.shape[-1] ** -0.5
-            nn.init.uniform_(parameter, -bound, bound)
-        elif id(parameter) in filters:
-            nn.init.xavier_uniform_(parameter)
-        else:
-            for matrix in parameter.detach().view(-1, *parameter.shape[-2:]):
-                nn.init.xavier_uniform_(matrix)
+        for name, parameter in module.named_parameters(recurse=False):
+            _initialize_parameter(module, name, parameter)
     with torch.no_grad():
         for module in model.modules():
             init_parameters = getattr(module, "init_parameters", None)
             if init_parameters is not None:
                 init_parameters()
+
+
+def _initialize_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
+    """Initialize a parameter that belongs to `module` itself."""
+    if isinstance(module, nn.Embedding):
+        nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+    elif "bias" in name:
+        nn.init.zeros_(parameter)
+    elif parameter.numel() == 0 or parameter.dim() == 0 or "norm" in name:
+        return
+    elif isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm):
+        return
+    elif name.startswith(("recurrent_weight", "weight_hh")):
+        for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
+            nn.init.orthogonal_(block)
+    elif parameter.dim() == 1 or name.startswith("score_weight"):
+        bound = parameter.shape[-1] ** -0.5
+        nn.init.uniform_(parameter, -bound, bound)
+    elif isinstance(module, nn.Conv1d):
+        nn.init.xavier_uniform_(parameter)
+    else:
+        for matrix in parameter.detach().view(-1, *parameter.shape[-2:]):
+            nn.init.xavier_uniform_(matrix)
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -27,5 +27,4 @@ class Additive(AdditiveAttention):
         normalizer: Normalizer,
         attention_size: Size | None = None,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
-        self.normalizer = normalizer
+        super().__init__(query_size, memory_size, attention_size, normalizer)

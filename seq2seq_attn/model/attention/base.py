@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -155,10 +156,19 @@ class AdditiveAttention(ScoredAttention):
 
     Args:
         attention_size: A, the size of the hidden layer; None stands for the query size.
+        normalizer: None for a variant that does not normalize its scores.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int | None) -> None:
+    def __init__(
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: Size | None = None,
+        normalizer: Normalizer | None = None,
+    ) -> None:
         super().__init__(memory_size)
+        if normalizer is not None:
+            self.normalizer = normalizer
         attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)

@@ -61,7 +61,7 @@ class Coverage(AdditiveAttention):
         fertility: bool = True,
         max_fertility: MaxFertility = 2.0,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size, normalizer)
         is_neural = kind == "neural"
         self.coverage_size = coverage_size if is_neural else 1
         self.max_fertility = max_fertility if fertility and not is_neural else None
@@ -72,7 +72,6 @@ class Coverage(AdditiveAttention):
         self.fertility_projection = (
             nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
         )
-        self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Tensor]:
         """Return the keys with the fertilities, and the coverage `coverage_BSD`, which is 0 before

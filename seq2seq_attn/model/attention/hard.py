@@ -67,12 +67,11 @@ class Hard(AdditiveAttention):
         estimator: Literal["straight_through", "reinforce"] = "straight_through",
         temperature: Temperature = 1.0,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size, normalizer)
         self.temperature = temperature
         self.draws_positions = estimator == "reinforce"
         self.is_one_hot = not self.draws_positions
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
-        self.normalizer = normalizer
 
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """Score the positions by v . tanh(keys + W q) and choose one of them, by noisy scores in

@@ -70,12 +70,11 @@ class Hierarchical(AdditiveAttention):
         normalizer: Normalizer,
         attention_size: Size | None = None,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size, normalizer)
         attention_size = attention_size or query_size
         self.part_query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.part_key_projection = nn.Linear(memory_size, attention_size)
         self.part_score_weight_A = nn.Parameter(torch.empty(attention_size))
-        self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, None]:
         """Project the values to keys, and find the parts."""

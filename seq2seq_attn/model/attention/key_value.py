@@ -37,9 +37,8 @@ class KeyValue(AdditiveAttention):
         attention_size: Size | None = None,
     ) -> None:
         context_size = memory_size // 2
-        super().__init__(query_size, memory_size - context_size, attention_size)
+        super().__init__(query_size, memory_size - context_size, attention_size, normalizer)
         self.context_size = context_size
-        self.normalizer = normalizer
 
     def keys(self, encoded: Encoded) -> Keys:
         """Divide each value into two halves and project the first half to a key."""

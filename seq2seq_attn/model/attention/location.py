@@ -40,10 +40,9 @@ class Location(AdditiveAttention):
         num_filters: Size = 10,
         radius: Size = 3,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size, normalizer)
         self.filters = nn.Conv1d(1, num_filters, 2 * radius + 1, padding=radius, bias=False)
         self.location_projection = nn.Linear(num_filters, attention_size or query_size, bias=False)
-        self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
         """Return the keys, and the weights `weights_BS` of the previous step, which are 0 before

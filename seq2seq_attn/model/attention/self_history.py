@@ -57,13 +57,12 @@ class SelfHistory(AdditiveAttention):
         normalizer: Normalizer,
         attention_size: Size | None = None,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size, normalizer)
         self.context_size = memory_size + query_size
         attention_size = attention_size or query_size
         self.history_query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.history_key_projection = nn.Linear(query_size, attention_size)
         self.history_score_weight_A = nn.Parameter(torch.empty(attention_size))
-        self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys. The history begins with a vector of zeros."""

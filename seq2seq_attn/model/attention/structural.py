@@ -64,7 +64,7 @@ class Structural(AdditiveAttention):
         fertility: bool = True,
         radius: Size = 1,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size, normalizer)
         if not (position or markov or fertility):
             raise UsageError(
                 "model.attention.options: position, markov and fertility are all false; set one of "
@@ -76,7 +76,6 @@ class Structural(AdditiveAttention):
         self.has_fertility = fertility
         num_features = 3 * position + (2 * radius + 1) * (markov + fertility)
         self.bias_projection = nn.Linear(num_features, attention_size or query_size, bias=False)
-        self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         none_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))

@@ -80,15 +80,13 @@ class Lexicon(ScoredOutput):
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
         sources, entries, targets, probs = map(torch.from_numpy, table.best(self.probs_UK.shape[1]))
-        target_ids_UK = torch.zeros_like(self.target_ids_UK)
         probs_UK = torch.zeros_like(self.probs_UK)
-        target_ids_UK[sources, entries] = targets.to(target_ids_UK)
         probs_UK[sources, entries] = probs.to(probs_UK)
         num_types = int((probs_UK.sum(dim=1) > 0).sum())
         probs_UK[EOS] = 0.0
-        target_ids_UK[EOS, 0] = EOS
         probs_UK[EOS, 0] = 1.0
-        self.target_ids_UK.copy_(target_ids_UK)
+        self.target_ids_UK[sources, entries] = targets.to(self.target_ids_UK)
+        self.target_ids_UK[EOS, 0] = EOS
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
         counts = f"{len(targets):,} translations of {num_types:,} source types"
         return f"lexicon: {counts}, by IBM model 1"
