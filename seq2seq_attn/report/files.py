@@ -19,30 +19,6 @@ from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length
 from seq2seq_attn.translate.figure import PlotFormat
 
-COLUMNS = (
-    "test_set",
-    "num_concatenated",
-    "length",
-    "lower",
-    "upper",
-    "num_pairs",
-    "is_thin",
-    "measure",
-    "kind",
-    "name",
-    "num_seeds",
-    "score",
-    "sd",
-    "low",
-    "high",
-    "difference",
-    "p_value",
-    "p_corrected",
-    "kept",
-    "kept_low",
-    "kept_high",
-)
-
 
 def plot_path(
     beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1
@@ -138,9 +114,7 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     The whole set has rows too. Arms have rows if an arm has several runs. A cell is empty if its
     value does not exist, for example the p-value of the first arm.
     """
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    rows = []
     for scores in sets:
         kinds = [("run", scores.runs)]
         if scores.is_grouped:
@@ -161,7 +135,11 @@ def csv_text(sets: Sequence[SetScores]) -> str:
                 for metric, metric_scores in by_metric.items():
                     for name, score in zip(names, metric_scores, strict=True):
                         cells |= {"measure": metric, "kind": kind, "name": _without_formula(name)}
-                        writer.writerow(cells | _score_cells(score))
+                        rows.append(cells | _score_cells(score))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return out.getvalue()
 
 
@@ -171,20 +149,16 @@ def _without_formula(text: str) -> str:
 
 
 def _score_cells(score: ArmScore) -> dict[str, float | None]:
-    """Return the values of a score by column; values that do not exist are left out."""
-    interval = score.interval
+    """Return the values of a score by column; None for values that do not exist."""
     cells = {
         "num_seeds": len(score.values),
+        "score": score.interval.value,
         "sd": score.deviation,
-        "score": interval.value,
-        "low": interval.low,
-        "high": interval.high,
+        "low": score.interval.low,
+        "high": score.interval.high,
     }
-    if score.bootstrap is not None:
-        cells["difference"] = score.bootstrap.difference
-        cells["p_value"] = score.bootstrap.p_value
-        cells["p_corrected"] = score.bootstrap.p_corrected
-    if score.retention is not None:
-        kept = score.retention
-        cells |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
+    for name in ("difference", "p_value", "p_corrected"):
+        cells[name] = getattr(score.bootstrap, name, None)
+    for column, name in (("kept", "value"), ("kept_low", "low"), ("kept_high", "high")):
+        cells[column] = getattr(score.retention, name, None)
     return cells
