@@ -16,13 +16,13 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
 from seq2seq_attn.metrics.attention import (
     AttentionStatistics,
     GoldPair,
     GoldPairs,
+    Weights,
     attention_counts,
     overlap_counts,
     words_from_tokens,
@@ -113,7 +113,7 @@ def decode_gold(
     return gold_pairs(weights, gold.links)
 
 
-def gold_pairs(weights: Iterable[npt.NDArray[np.float64]], lines: Iterable[str]) -> list[GoldPair]:
+def gold_pairs(weights: Iterable[Weights], lines: Iterable[str]) -> list[GoldPair]:
     """Return the weights between words of each sentence pair with the gold links of its line.
 
     Raises:
@@ -127,7 +127,7 @@ def gold_pairs(weights: Iterable[npt.NDArray[np.float64]], lines: Iterable[str])
 
 def word_weights(
     pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
-) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]]:
+) -> Iterator[tuple[Weights, Weights]]:
     """Yield the attention weights of each pair between tokens, and the weights between words.
 
     Where tokens and words are not splits of the same text, the weights between words are 0. A

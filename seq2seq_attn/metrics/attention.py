@@ -153,7 +153,7 @@ def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
     return AttentionStatistics(overlap_N4, attention_N5, gold)
 
 
-def to_shares(weights_TS: Weights) -> npt.NDArray[np.float64]:
+def to_shares(weights_TS: Weights) -> Weights:
     """Divide each row whose sum is above 1, as of weights that are not normalized, by its sum."""
     weights_TS = weights_TS.astype(np.float64)
     sums_T1 = weights_TS.sum(axis=1, keepdims=True)
@@ -211,7 +211,7 @@ def words_from_tokens(
     target_tokens: Sequence[str],
     source_words: Sequence[str],
     target_words: Sequence[str],
-) -> npt.NDArray[np.float64]:
+) -> Weights:
     """Turn attention between a model's tokens into attention between words.
 
     Tokens and words must be two splits of the same text. They are matched by counting characters,

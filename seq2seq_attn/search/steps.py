@@ -49,16 +49,16 @@ class State(NamedTuple):
     rows_per_sentence: int
 
 
+@dataclass(frozen=True)
 class PlainSteps(StepModel[State]):
     """The steps of any model, computed by `Seq2Seq.step`."""
 
-    def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
-        self._model = model
-        self._is_bf16 = precision == "bf16"
+    model: Seq2Seq
+    precision: Precision = "fp32"
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> State:
         with self._autocast(source.ids_BS):
-            memory, state = self._model.prepare(source)
+            memory, state = self.model.prepare(source)
         if rows_per_sentence > 1:
             sentences_B = torch.arange(len(source.ids_BS), device=source.ids_BS.device)
             rows_R = sentences_B.repeat_interleave(rows_per_sentence)
@@ -68,9 +68,9 @@ class PlainSteps(StepModel[State]):
 
     def step(self, prev_ids_R: Tensor, state: State) -> tuple[TokenScores, State]:
         with self._autocast(prev_ids_R):
-            step = self._model.step(prev_ids_R, state.decoder, state.memory)
-            log_probs_RV = self._model.output.log_probs(step, state.memory)
-        weights_RS = step.weights_BS if self._model.has_attention else None
+            step = self.model.step(prev_ids_R, state.decoder, state.memory)
+            log_probs_RV = self.model.output.log_probs(step, state.memory)
+        weights_RS = step.weights_BS if self.model.has_attention else None
         return TokenScores(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:
@@ -88,7 +88,8 @@ class PlainSteps(StepModel[State]):
         return State(select_rows(state.decoder, index_R), memory, rows)
 
     def _autocast(self, tensor: Tensor) -> torch.autocast:
-        return torch.autocast(tensor.device.type, dtype=torch.bfloat16, enabled=self._is_bf16)
+        is_bf16 = self.precision == "bf16"
+        return torch.autocast(tensor.device.type, dtype=torch.bfloat16, enabled=is_bf16)
 
 
 @dataclass(frozen=True)

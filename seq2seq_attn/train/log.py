@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -49,6 +50,7 @@ log = logging.getLogger(__name__)
 package_log = logging.getLogger("seq2seq_attn")
 
 
+@dataclass(eq=False)
 class TrainLog:
     """A context manager that logs a training run. Only the first rank writes files and shows a
     progress bar.
@@ -62,47 +64,38 @@ class TrainLog:
     because it repeats the updates of these lines.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        config: TrainConfig,
-        schedules: Schedules,
-        state: TrainState,
-        *,
-        num_types: int,
-        writes: bool,
-    ) -> None:
-        """Open the files and the progress bar.
+    run: Run
+    config: TrainConfig
+    schedules: Schedules
+    start: TrainState
+    """the state from which this session starts"""
+    _: KW_ONLY
+    num_types: int
+    """number of types of the target vocabulary"""
+    writes: bool
+    """whether to write files; true on the first rank"""
 
-        Args:
-            state: state from which this session starts.
-            num_types: number of types of the target vocabulary.
-            writes: whether to write files; true on the first rank.
-        """
-        self._run = run
-        self._config = config
-        self._schedules = schedules
-        self._num_types = num_types
-        self._writes = writes
-        total = schedules.total_updates
+    def __post_init__(self) -> None:
+        """Open the files and the progress bar."""
+        total = self.schedules.total_updates
         counted = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}"
         self._bar: tqdm[Any] = tqdm(
             total=total,
-            initial=state.update,
+            initial=self.start.update,
             unit=" updates",
             dynamic_ncols=True,
             file=sys.stderr,
-            disable=not (writes and sys.stderr.isatty()),
+            disable=not (self.writes and sys.stderr.isatty()),
             bar_format=counted if total else None,
         )
-        if writes:
-            self._open_files(state)
+        if self.writes:
+            self._open_files(self.start)
 
     def _open_files(self, state: TrainState) -> None:
         """Open `metrics.jsonl`, the TensorBoard writer and `train.log`. For a resume, remove the
         lines of `metrics.jsonl` that were written after the saved state."""
         is_new = state.saved_at is None
-        path = self._run.metrics_path
+        path = self.run.metrics_path
         self._stream = path.open("wb" if is_new else "ab")
         if not is_new:
             lines = path.read_bytes()[: state.metrics_position]
@@ -118,13 +111,13 @@ class TrainLog:
             self._stream.truncate(kept)
             self._stream.seek(kept)
         purge_step = None if is_new else state.update + 1
-        self._writer = open_events(self._run.path, purge_step)
-        self._handler = _LogFile(self._run.log_path, mode="w" if is_new else "a", encoding="utf-8")
+        self._writer = open_events(self.run.path, purge_step)
+        self._handler = _LogFile(self.run.log_path, mode="w" if is_new else "a", encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
 
     def __enter__(self) -> TrainLog:
         self._former_level = package_log.level
-        if self._writes:
+        if self.writes:
             package_log.addHandler(self._handler)
             if package_log.getEffectiveLevel() > logging.INFO:
                 package_log.setLevel(logging.INFO)
@@ -137,12 +130,12 @@ class TrainLog:
         trace: TracebackType | None,
     ) -> None:
         self._bar.close()
-        if not self._writes:
+        if not self.writes:
             return
         package_log.removeHandler(self._handler)
         package_log.setLevel(self._former_level)
         # An error of closing, for example on a full disk, must not hide the error of the block.
-        with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
+        with suppress(OSError) if error else naming(self.run.path), ExitStack() as closed:
             for file in filter(None, (self._writer, self._stream, self._handler)):
                 closed.callback(file.close)
             if isinstance(error, Exception):
@@ -163,7 +156,7 @@ class TrainLog:
             shown = f"loss={loss:.3f} tokens/s={tokens_per_s:,.0f}{left}"
             self._bar.set_postfix_str(shown, refresh=False)
             self._bar.update(state.update - self._bar.n)
-        if state.update % self._config.log_every_updates:
+        if state.update % self.config.log_every_updates:
             return
         terms = window.mean_terms()
         objectives = {"objectives": terms} if terms else {}
@@ -196,9 +189,9 @@ class TrainLog:
         """Return a phrase with the time that is left until training reaches its first limit. Return
         an empty text if no limit is set."""
         left_s = math.inf
-        if self._config.max_minutes is not None:
-            left_s = 60 * self._config.max_minutes - state.elapsed_s
-        total = self._schedules.total_updates
+        if self.config.max_minutes is not None:
+            left_s = 60 * self.config.max_minutes - state.elapsed_s
+        total = self.schedules.total_updates
         if total is not None:
             left_s = min(left_s, state.elapsed_s / state.update * (total - state.update))
         if left_s == math.inf:
@@ -251,9 +244,9 @@ class TrainLog:
         self.samples(validation.samples, update=state.update)
         perplexity = validation.scores["perplexity"]
         # The perplexity of an untrained model is about the number of types.
-        has_diverged = not perplexity <= 2 * self._num_types
+        has_diverged = not perplexity <= 2 * self.num_types
         shown = f"perplexity {perplexity:.3f}"
-        metric = self._config.validation.metric
+        metric = self.config.validation.metric
         metric = "bleu" if metric == "perplexity" else metric
         if metric in validation.scores:
             shown += f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
@@ -267,9 +260,9 @@ class TrainLog:
         log.info("validation at update %d: %s, %.1f s", state.update, shown, seconds)
         if has_diverged:
             log.warning(
-                f"perplexity {perplexity:.4g} is worse than guessing among {self._num_types} "
+                f"perplexity {perplexity:.4g} is worse than guessing among {self.num_types} "
                 "target types: training diverges; lower "
-                f"train.optimizer.learning_rate={self._config.optimizer.learning_rate:g}"
+                f"train.optimizer.learning_rate={self.config.optimizer.learning_rate:g}"
             )
         if validation.samples:  # metrics.jsonl and TensorBoard have all samples
             for name, text in validation.samples[0].items():
@@ -279,7 +272,7 @@ class TrainLog:
 
     def ended(self, state: TrainState) -> None:
         """Log the end of training."""
-        metric = self._config.validation.metric
+        metric = self.config.validation.metric
         self.event(
             "end",
             update=state.update,
@@ -304,14 +297,14 @@ class TrainLog:
                 f"the length limit cut {state.best_num_cut} hypotheses of that validation; train "
                 "longer, or translate with a larger --max-length-ratio"
             )
-        if self._schedules.is_cut(state.update):
+        if self.schedules.is_cut(state.update):
             log.warning(
                 "training ended before the learning rate had fallen: "
-                f"train.schedule.name={self._config.schedule.name} was planned for "
-                f"{self._schedules.total_updates} updates; to train for this long, set "
+                f"train.schedule.name={self.config.schedule.name} was planned for "
+                f"{self.schedules.total_updates} updates; to train for this long, set "
                 f"train.max_updates={state.update}"
             )
-        for name in self._schedules.late_objectives(state.best_update or 0):
+        for name in self.schedules.late_objectives(state.best_update or 0):
             log.warning(
                 f"the best model was saved before train.objectives.{name}.start, so the objective "
                 "did not affect it"
@@ -320,9 +313,9 @@ class TrainLog:
     def position(self) -> int:
         """Sync `metrics.jsonl` to disk and return its length in bytes. Return 0 on a rank that does
         not write."""
-        if not self._writes:
+        if not self.writes:
             return 0
-        with naming(self._run.metrics_path):
+        with naming(self.run.metrics_path):
             self._stream.flush()
             os.fsync(self._stream.fileno())
         return self._stream.tell()
@@ -330,15 +323,15 @@ class TrainLog:
     def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
         """Write a line to `metrics.jsonl`. Values in `CURVES` and the means of objectives also go
         to TensorBoard, as `event/name`."""
-        if not self._writes:
+        if not self.writes:
             return
         line = {"event": event, "update": update, "epoch": epoch, **values}
-        with naming(self._run.metrics_path):
+        with naming(self.run.metrics_path):
             self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
             self._stream.flush()
         if self._writer is None:
             return
-        with naming(self._run.path):
+        with naming(self.run.path):
             for name in CURVES.get(event, ()):
                 if name in values:
                     self._writer.add_scalar(f"{event}/{name}", values[name], update)
@@ -347,12 +340,12 @@ class TrainLog:
 
     def samples(self, samples: Sequence[Mapping[str, str]], *, update: int) -> None:
         """Write sample translations to TensorBoard."""
-        if not self._writes or self._writer is None:
+        if not self.writes or self._writer is None:
             return
         for number, sample in enumerate(samples, 1):
             # TensorBoard renders Markdown, in which an indent of four spaces marks code.
             lines = [f"    {name:10}  {text}" for name, text in sample.items()]
-            with naming(self._run.path):
+            with naming(self.run.path):
                 self._writer.add_text(f"sample {number}", "\n".join(lines), update)
 
 

@@ -78,10 +78,9 @@ def describe_fit(
     num_updates = last["update"]
     before = [line for line in validations if line["update"] <= 0.75 * num_updates]
     if before and metric in METRICS:
-        is_lower_better = METRICS[metric].is_lower_better
-        scores = [line[metric] for line in before]
-        earlier = min(scores) if is_lower_better else max(scores)
-        gain = earlier - last[metric] if is_lower_better else last[metric] - earlier
+        sign = -1 if METRICS[metric].is_lower_better else 1
+        earlier = sign * max(sign * line[metric] for line in before)
+        gain = sign * (last[metric] - earlier)
         if gain > RISING * max(earlier, last[metric]) and last.get("is_best"):
             return (
                 f"the score still rose at the end ({earlier:.1f} {METRICS[metric].title} after "

@@ -5,7 +5,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -59,47 +59,37 @@ class UpdateResult:
     name"""
 
 
+@dataclass(eq=False)
 class Updater:
     """Makes updates. It holds all objects that an update changes: models, optimizer, loss scaler
     and weight average."""
 
-    def __init__(
-        self,
-        model: Seq2Seq,
-        config: TrainConfig,
-        *,
-        device: torch.device,
-        precision: Precision,
-        group: Group = ALONE,
-        objectives: Mapping[str, Objective] | None = None,
-        reverse: Seq2Seq | None = None,
-    ) -> None:
-        """Build the optimizer, the loss scaler and the weight average.
+    model: Seq2Seq
+    config: TrainConfig
+    _: KW_ONLY
+    device: torch.device
+    precision: Precision
+    group: Group = ALONE
+    objectives: Mapping[str, Objective] = field(default_factory=dict)
+    """the objectives that `config` names, built for this model"""
+    reverse: Seq2Seq | None = None
+    """the reverse model, if an objective needs it"""
 
-        Args:
-            objectives: the objectives that `config` names, built for this model.
-            reverse: the reverse model, if an objective needs it.
-        """
-        self.model = model
-        self.reverse = reverse
-        self.trained: nn.Module = model
-        if reverse is not None:
-            self.trained = nn.ModuleDict({"model": model, REVERSE: reverse})
+    def __post_init__(self) -> None:
+        """Build the optimizer, the loss scaler and the weight average."""
+        config = self.config
+        self.trained: nn.Module = self.model
+        self._weights = {name: objective.weight for name, objective in config.objectives.items()}
+        if self.reverse is not None:
+            self.trained = nn.ModuleDict({"model": self.model, REVERSE: self.reverse})
+            self._weights[REVERSE] = 1.0
         decay = config.optimizer.average_decay
         self.average = WeightAverage(self.trained, decay) if decay else None
         self.optimizer = build_optimizer(self.trained, config.optimizer)
-        self.scaler = build_scaler(precision, device)
-        self.device = device
-        self.precision = precision
-        self.group = group
-        self._config = config
-        self._objectives = objectives or {}
-        self._weights = {name: objective.weight for name, objective in config.objectives.items()}
-        if reverse is not None:
-            self._weights[REVERSE] = 1.0
+        self.scaler = build_scaler(self.precision, self.device)
         # A scaler means fp16, which is used on GPUs without bf16; graphs are untested there.
-        uses_graphs = config.cuda_graphs and device.type == "cuda" and self.scaler is None
-        self.graphed = GraphedPass(self.run_pass, device) if uses_graphs else None
+        uses_graphs = config.cuda_graphs and self.device.type == "cuda" and self.scaler is None
+        self.graphed = GraphedPass(self.run_pass, self.device) if uses_graphs else None
 
     def prepare(self, batch: Batch) -> Batch:
         """Prepare a batch for the device. A second thread calls this method ahead of time."""
@@ -135,7 +125,7 @@ class Updater:
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = learning_rate
         weights = self._weights | dict(objective_weights or {})
-        batch = self._config.batch
+        batch = self.config.batch
         advice = (
             f"try --set train.batch.size={max(1, batch.size // 2)} --set "
             f"train.batch.accumulate={2 * batch.accumulate} (the same update from smaller pieces)"
@@ -176,7 +166,7 @@ class Updater:
         """Return the number of terms of each objective in the batches. If there is a reverse model,
         the number of source tokens follows, over which the loss of the reverse model is summed."""
         counts = []
-        for objective in self._objectives.values():
+        for objective in self.objectives.values():
             counts.append(sum(objective.count(batch) for batch in batches))
         if self.reverse is not None:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
@@ -191,9 +181,9 @@ class Updater:
             loss = batch_loss(
                 self.model,
                 batch,
-                label_smoothing=self._config.label_smoothing,
+                label_smoothing=self.config.label_smoothing,
                 teacher_forcing_ratio=ratio,
-                objectives=list(self._objectives.values()),
+                objectives=list(self.objectives.values()),
                 reverse=self.reverse,
             )
         mean = loss.loss_sum / num_tokens
@@ -210,7 +200,7 @@ class Updater:
         self.group.sum_gradients(_trainable(self.trained))
         if self.scaler:
             self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
-        clip_norm = self._config.optimizer.clip_norm or math.inf
+        clip_norm = self.config.optimizer.clip_norm or math.inf
         # `clip_grad_norm_` returns the norm before clipping.
         norms = [nn.utils.clip_grad_norm_(_trainable(self.model), clip_norm)]
         if self.reverse is not None:

@@ -56,22 +56,24 @@ class Validation:
     """shares of the hypotheses' sequences of one to four words that the references have too"""
 
 
+@dataclass(eq=False)
 class Validator:
     """Validates a model on the validation split, always on the same pairs."""
 
-    def __init__(
-        self, prepared: PreparedCorpus, config: Config, updater: Updater, stop: StopRequest
-    ) -> None:
-        """Build the measures, and check that the configured search can translate.
+    prepared: PreparedCorpus
+    config: Config
+    updater: Updater
+    stop: StopRequest
+    """checked between batches; once it is set, the validation ends early on all ranks"""
 
-        `stop` is checked between batches. Once it is set, the validation ends early on all ranks.
+    def __post_init__(self) -> None:
+        """Build the measures, and check that the configured search can translate.
 
         Raises:
             UserError: the validation split is empty, or the search cannot translate.
         """
-        self._config = config
-        self._updater = updater
-        self._stop = stop
+        config = self.config
+        prepared = self.prepared
         self._pairs = prepared.pairs(SPLIT)
         if not len(self._pairs):
             raise UserError(
@@ -90,14 +92,14 @@ class Validator:
             Translator,
             text=prepared,
             config=config.model_copy(update={"search": search}),
-            device=updater.device,
+            device=self.updater.device,
             load_run=cache(load),
         )
         num_threads = torch.get_num_threads()
         if self._sources:
             # Translating nothing loads the runs of the scorers, and raises an error if the search
             # cannot translate.
-            self._build_translator(updater.model).translate([])
+            self._build_translator(self.updater.model).translate([])
         # `load` chooses the number of threads for the model of a scorer, which may be smaller.
         if torch.get_num_threads() != num_threads:
             set_threads(num_threads)
@@ -112,15 +114,15 @@ class Validator:
         Raises:
             UserError: memory runs out; the message names the setting to lower.
         """
-        size = self._config.search.batch_size
+        size = self.config.search.batch_size
         setting = f"search.batch_size={size} (in a validation)"
         with explain_memory_error(setting, f"try --set search.batch_size={max(1, size // 2)}"):
-            model = self._updater.model.eval()  # the next update sets training mode again
+            model = self.updater.model.eval()  # the next update sets training mode again
             translator = self._build_translator(model)
             nll = self._nll(model)
             hypotheses = self._translate(translator)
-            group = self._updater.group
-            if any(group.gather(self._stop.is_set)):
+            group = self.updater.group
+            if any(group.gather(self.stop.is_set)):
                 return None
         return self._scores(group.gather((nll, hypotheses)))
 
@@ -129,25 +131,25 @@ class Validator:
         """Return the negative log-likelihood of this rank's share of the pairs, in nats, summed
         over target tokens and EOS."""
         nll_sum = 0.0
-        size = self._config.search.batch_size
-        batches = self._updater.group.share(ordered_batches(self._pairs.target_lengths, size=size))
+        size = self.config.search.batch_size
+        batches = self.updater.group.share(ordered_batches(self._pairs.target_lengths, size=size))
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
         # Long pairs are not shortened. Batches with long pairs are split, so that a batch takes no
         # more memory than search.batch_size pairs of max_length.
-        for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
-            if self._stop.is_set:
+        for indices in split_large(batches, longest, max_cells=size * self.config.data.max_length):
+            if self.stop.is_set:
                 break
             batch = self._pairs.batch(indices, with_extended=model.output.copies_source)
-            with autocast(self._updater.precision, self._updater.device):
-                nll_sum += batch_loss(model, batch.to(self._updater.device)).nll_sum.item()
+            with autocast(self.updater.precision, self.updater.device):
+                nll_sum += batch_loss(model, batch.to(self.updater.device)).nll_sum.item()
         return nll_sum
 
     def _translate(self, translator: Translator) -> list[Hypothesis]:
         """Translate this rank's share of the source sentences."""
-        sources = self._updater.group.share(self._sources)
+        sources = self.updater.group.share(self._sources)
         hypotheses = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
-            if self._stop.is_set:
+            if self.stop.is_set:
                 break
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
             for translation in translator.translate(lines, keep_attention=False):
@@ -161,7 +163,7 @@ class Validator:
         perplexity = math.exp(mean) if mean < 700 else math.inf
         if not self._sources:
             return Validation({"perplexity": perplexity}, "", 0, 0, [])
-        hypotheses = self._updater.group.interleave([share for _, share in shares])
+        hypotheses = self.updater.group.interleave([share for _, share in shares])
         texts = [text for text, _ in hypotheses]
         num_cut = sum(is_cut for _, is_cut in hypotheses)
         bleu = self._bleu.statistics(texts)
@@ -175,7 +177,7 @@ class Validator:
         """Choose sample translations, spread evenly over the split: the same sentences in every
         validation."""
         num_lines = len(hypotheses)
-        num_samples = min(self._config.train.validation.num_samples, num_lines)
+        num_samples = min(self.config.train.validation.num_samples, num_lines)
         samples = []
         for number in range(num_samples):
             index = number * num_lines // num_samples
@@ -190,7 +192,7 @@ class Validator:
     def copied_bleu(self) -> float | None:
         """Return the BLEU of a model that copies the source. Return None if the source is not one
         text."""
-        if not self._config.data.layout.is_one_text:
+        if not self.config.data.layout.is_one_text:
             return None
         return float(self._bleu.statistics(self._sources).score().score)
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Weights = npt.NDArray[np.floating[Any]]
+Bytes = npt.NDArray[np.uint8]
 MAP_NOTE = (
     "Each row is a token of the translation, in order. The darker a cell, the more attention the "
     "model paid to that source token. Punctuation marks are tokens too; <eos> marks the end of a "
@@ -56,7 +58,7 @@ class AttentionMap:
     """source tokens as the model read them; `<eos>` is last, and ends each of several sources"""
     target_tokens: list[str]
     """target tokens; `<eos>` is last if the translation ended with EOS"""
-    weights_TS: npt.NDArray[np.floating[Any]]
+    weights_TS: Weights
     """the attention weights [target tokens, source tokens] of each target token; rows sum to 1,
     unless the attention is no distribution over the source"""
     unknown: tuple[int, ...] = ()
@@ -69,7 +71,7 @@ class AttentionMap:
         return largest if largest > 1.001 else 1.0
 
     @property
-    def shares_TS(self) -> npt.NDArray[np.floating[Any]]:
+    def shares_TS(self) -> Weights:
         """The weights divided by `scale`, from 0 to 1. A weight of NaN counts as 0."""
         return np.asarray(np.clip(np.nan_to_num(self.weights_TS) / self.scale, 0.0, 1.0))
 
@@ -103,10 +105,10 @@ class AttentionMap:
         return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
 
 
-def map_colors(shares: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
+def map_colors(shares: Weights) -> Bytes:
     """Return the RGB color of each share of the scale, [..., 3]."""
     low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
-    colors: npt.NDArray[np.uint8] = np.rint(low + shares[..., None] * (high - low)).astype(np.uint8)
+    colors: Bytes = np.rint(low + shares[..., None] * (high - low)).astype(np.uint8)
     return colors
 
 
@@ -125,7 +127,7 @@ class PackedMap:
     """positions of source tokens outside the vocabulary"""
     scale: float = 1.0
 
-    def levels_TS(self) -> npt.NDArray[np.uint8]:
+    def levels_TS(self) -> Bytes:
         """Return the weights as levels: divided by `scale`, multiplied by 255 and rounded."""
         levels = []
         packed = iter(self.packed)
@@ -155,7 +157,7 @@ def pack_map(attention: AttentionMap) -> PackedMap:
     )
 
 
-def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:
+def _pack(levels_TS: Bytes) -> bytes:
     packed = bytearray()
     for level, run in groupby(levels_TS.ravel().tolist()):
         count = len(list(run))

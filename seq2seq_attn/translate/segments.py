@@ -117,6 +117,7 @@ def split_lines(
     source = translator.source_tokenizer
     language = translator.languages[1]
     within_sentence = " " if separates_words(language) else ""
+    has_spaces = usual_script(language) not in UNSPACED_SENTENCES  # between sentences
     sentences_by_line = [split_sentences(line) if into_sentences else [line] for line in lines]
     tokenized = iter(source.tokenize_many(list(chain.from_iterable(sentences_by_line))))
     segments_by_line = []
@@ -131,20 +132,11 @@ def split_lines(
                 ids = translator.source_vocab.ids_of(tokens)
                 segments.append(Segment(line, tokens, ids, [], separator))
                 separator = within_sentence
-            separator = separator_after(sentence, language)
+            separator = ""
+            if has_spaces:
+                separator = sentence[len(sentence.rstrip()) :] or " "
         segments_by_line.append(segments)
     return segments_by_line
-
-
-def separator_after(sentence: str, target_language: str) -> str:
-    """Return the text between the translations of a sentence and of the next sentence of the line.
-
-    It is the white space after the source sentence, or a space if there is none. Chinese and
-    Japanese have no space between sentences.
-    """
-    if usual_script(target_language) in UNSPACED_SENTENCES:
-        return ""
-    return sentence[len(sentence.rstrip()) :] or " "
 
 
 def map_in_batches(

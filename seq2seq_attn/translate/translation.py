@@ -8,14 +8,14 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.vocab import EOS, SPECIALS
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import AttentionMap, Weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,7 +124,7 @@ def name_unknown(translation: Translation) -> Translation:
     return replace(translation, unknown=tuple(token.removeprefix(SPACE) for token in tokens))
 
 
-def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
+def heaviest_token(source: Sequence[str], weights_S: Weights) -> str:
     """Return the source token with the highest weight, ignoring tokens that end a source."""
     is_text_S = np.array([token != SOURCE_END for token in source])
     return source[int(np.where(is_text_S, weights_S[: len(source)], -1.0).argmax())]
