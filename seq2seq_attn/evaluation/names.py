@@ -8,10 +8,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
@@ -40,8 +39,7 @@ _MAX_SETTINGS = 3
 """The most settings in a name; with more settings, the directory's name says more."""
 
 
-@dataclass(frozen=True)
-class Arm:
+class Arm(NamedTuple):
     """A group of runs that differ only in their seed, scored by their mean."""
 
     name: str

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.sources import split_names
@@ -22,8 +23,7 @@ CONCATENATION_SEED = 1
 """The seed that groups pairs, constant so that every evaluation concatenates the same pairs."""
 
 
-@dataclass(frozen=True)
-class GoldLinks:
+class GoldLinks(NamedTuple):
     """Gold word alignments of sentence pairs, and the words that they are numbered in."""
 
     links: list[str]

@@ -8,7 +8,6 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,13 +41,12 @@ class LineCounts(NamedTuple):
     """source tokens that the run's vocabulary lacks"""
 
 
-@dataclass(frozen=True)
-class SetTranslations:
+class SetTranslations(NamedTuple):
     """The translations of a set by a system, with attention maps and unknown tokens for the HTML
     page."""
 
     lines: Sequence[str]
-    counts: LineCounts = field(default_factory=LineCounts)
+    counts: LineCounts = LineCounts()
     maps: Sequence[PackedMap | None] = ()
     """the attention map of each line, None for a line without a map; empty if maps are not kept"""
     unknown: Sequence[tuple[tuple[str, ...], tuple[int, ...]] | None] = ()

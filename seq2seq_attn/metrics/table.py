@@ -5,8 +5,8 @@ the command line can list the metrics in its help.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.variants import Axis, find_build
@@ -16,8 +16,7 @@ LengthOf = Literal["source", "reference"]
 LengthIn = Literal["tokens", "characters"]
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """The properties of one metric."""
 
     title: str
@@ -25,7 +24,7 @@ class Metric:
     """the kind of statistics and formula (`bleu.py`), or the class of an imported metric"""
     about: str
     """what the score counts, in a few words for readers of reports"""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = MappingProxyType({})
     """options of the class that counts the statistics"""
     is_default: bool = False
     is_lower_better: bool = False

@@ -14,11 +14,10 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, PrivateAttr, PydanticUserError, TypeAdapter, ValidationError
 
@@ -30,8 +29,7 @@ from seq2seq_attn.runtime.plugins import plugins_by_module
 ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """Describe a folder of variants and the configuration keys that name a variant. In both keys,
     `{name}` stands for the variant's name. An axis without a folder has imported variants only."""
 
@@ -318,8 +316,7 @@ def _checked_options(
             raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
         nested = checked.get(option, parameter.default)
         if isinstance(nested, Nested):
-            inner = replace(
-                axis,
+            inner = axis._replace(
                 key=f"{prefix}.{option}.name={{name!r}}",
                 options_key=f"{prefix}.{option}.options",
             )

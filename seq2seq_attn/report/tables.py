@@ -7,8 +7,8 @@ holds the sentence pairs of a range of lengths.
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from seq2seq_attn.evaluation.results import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.attention import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
@@ -32,8 +32,7 @@ _FIELDS = ("entropy", "dropped", "repeated", "missing", "excess")
 _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A header and rows of strings. The first column is text; the other columns are numbers."""
 
     header: Sequence[str]

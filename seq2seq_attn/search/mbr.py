@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pydantic import model_validator
@@ -48,7 +47,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     for row, drawn in enumerate(sample.search(model, source, options)):
         texts = [source.to_text(row, hypothesis) for hypothesis in drawn]
         ranked = least_risk(texts, options.n_best)
-        hypotheses.append([replace(drawn[index], score=score) for index, score in ranked])
+        hypotheses.append([drawn[index]._replace(score=score) for index, score in ranked])
     return hypotheses
 
 

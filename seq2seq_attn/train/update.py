@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -35,8 +35,7 @@ from seq2seq_attn.train.reverse import build_reverse
 Outcome = Literal["applied", "overflow", "non_finite"]
 
 
-@dataclass(frozen=True)
-class UpdateResult:
+class UpdateResult(NamedTuple):
     """The outcome of an update, and sums over the ranks.
 
     With a reverse model, the first model is the model that translates from source to target.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -36,8 +37,7 @@ Hypothesis = tuple[str, bool]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Validation:
+class Validation(NamedTuple):
     """The results of a validation."""
 
     scores: dict[str, float]

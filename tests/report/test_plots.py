@@ -61,7 +61,7 @@ def test_by_length_has_lines_bands_and_n(plot, tmp_path, two_systems):
 
 @pytest.mark.parametrize("as_retention", [False, True])
 def test_the_legend_names_a_run_that_begins_with_an_underscore(plot, three_systems, as_retention):
-    hidden = [replace(arm, name=f"_{arm.name}") for arm in three_systems.arms]
+    hidden = [arm._replace(name=f"_{arm.name}") for arm in three_systems.arms]
     axes = plot(replace(three_systems, arms=hidden), as_retention=as_retention)
     assert texts(axes.get_legend().get_texts())[-2:] == ["_none", "_initial"]
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -33,8 +32,7 @@ from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide
 
 
-@dataclass(frozen=True)
-class DecoderSettings:
+class DecoderSettings(NamedTuple):
     """The builders and sizes that every decoder is constructed with."""
 
     build_cell: CellBuilder
