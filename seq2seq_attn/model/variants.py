@@ -4,8 +4,6 @@
 A configuration may come from someone else, so a name in it imports no other module.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import importlib.util

@@ -71,9 +71,9 @@ class Report:
         has_attention = [
             bool(description.get("has_attention")) for description in self.descriptions
         ]
-        if len(drawn) == 1:
-            return conclude(drawn[0], has_attention)
         shortest = conclude(drawn[0], has_attention)
+        if len(drawn) == 1:
+            return shortest
         longest = conclude(drawn[-1], has_attention)
         return f"{drawn[0].name}: {shortest} {drawn[-1].name}: {longest}"
 

@@ -3,8 +3,6 @@
 Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

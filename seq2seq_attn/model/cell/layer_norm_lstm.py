@@ -10,10 +10,9 @@ bias. The cell's memory c is 0 before the first step.
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.cell.lstm import LSTM, State
+from seq2seq_attn.model.cell.lstm import LSTM
 
 
 class LayerNormLSTM(LSTM):
@@ -26,8 +25,6 @@ class LayerNormLSTM(LSTM):
         super().__init__(input_sizes, hidden_size)
         self.memory_norm = nn.LayerNorm(hidden_size)
 
-    def step(self, inputs_BP: Tensor, state: State) -> State:
-        i, f, g, o = (inputs_BP + self.project_state(state.hidden_BH)).chunk(4, dim=-1)
-        memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
-        hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
-        return State(hidden_BH, memory_BH)
+    def read_memory(self, memory_BH: Tensor) -> Tensor:
+        normalized_BH: Tensor = self.memory_norm(memory_BH)
+        return normalized_BH

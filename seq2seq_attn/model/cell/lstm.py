@@ -44,4 +44,8 @@ class LSTM(GatedCell):
         inputs_BP = inputs_BP.to(state.hidden_BH.dtype)
         i, f, g, o = (inputs_BP + self.project_state(state.hidden_BH)).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
-        return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)
+        return State(torch.sigmoid(o) * torch.tanh(self.read_memory(memory_BH)), memory_BH)
+
+    def read_memory(self, memory_BH: Tensor) -> Tensor:
+        """Return the memory as the hidden state reads it."""
+        return memory_BH
