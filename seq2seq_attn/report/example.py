@@ -66,8 +66,7 @@ def _best_translated(
     good = [row for row in rows if scores[row] >= lowest]
     only_here = []
     for row in good:
-        limit = min(_EXACT, scores[row])
-        as_good = [run_scores for run_scores in chrf if run_scores[row] >= limit]
+        as_good = [run_scores for run_scores in chrf if run_scores[row] >= scores[row]]
         if len(as_good) == 1:
             only_here.append(row)
     return only_here or good

@@ -42,8 +42,7 @@ def load(
 
     Raises:
         UserError: there is no run, or a file of the run is missing, damaged or of another version.
-        UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers
-            or vocabularies.
+        UsageError: the device is missing or lacks the precision, or runs differ in vocabularies.
     """
     on_device = resolve_device(device)
     runs = open_runs(run)
