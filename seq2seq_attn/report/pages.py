@@ -119,8 +119,7 @@ class Report:
             title = f"{METRICS[metric].title} by length, {scores.name}"
             blocks.append(f"{title}\n{length_table(scores, metric).to_text()}")
             cautions += _count_lines(scores)
-        if cautions:
-            blocks.append("\n".join(cautions))
+        blocks.append("\n".join(cautions))
         blocks.append(
             textwrap.fill(
                 self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False
@@ -139,7 +138,7 @@ class Report:
             notes.append(THIN_NOTE)
         notes.append(f"{METRICS[metric].title}: {first.signatures[metric]}")
         blocks.append("\n".join(notes))
-        return "\n\n".join(blocks)
+        return "\n\n".join(filter(None, blocks))
 
     @property
     def text(self) -> str:
@@ -154,12 +153,10 @@ class Report:
             blocks.append(score_table(scores).to_text())
             for title, table in _tables(scores, in_detail=False):
                 blocks.append(f"{title}\n{table.to_text()}")
-            lines = _count_lines(scores)
-            if lines:
-                blocks.append("\n".join(lines))
+            blocks.append("\n".join(_count_lines(scores)))
         blocks.append(self.conclusion)
         blocks.append("\n".join([*self.legend, *self._signatures]))
-        return "\n\n".join(blocks)
+        return "\n\n".join(filter(None, blocks))
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
         """Return the report in Markdown.
@@ -176,13 +173,11 @@ class Report:
             blocks.append(score_table(scores).to_markdown())
             for title, table in _tables(scores, in_detail=True):
                 blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
-            lines = _count_lines(scores)
-            if lines:
-                blocks.append(_markdown_list(lines))
+            blocks.append(_markdown_list(_count_lines(scores)))
         blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
         blocks.append("## How it was measured")
         blocks.append(_markdown_list([*self.legend, *self._signatures, self._provenance]))
-        return "\n\n".join(blocks) + "\n"
+        return "\n\n".join(filter(None, blocks)) + "\n"
 
     @property
     def _provenance(self) -> str:

@@ -217,19 +217,15 @@ class Updater:
             if self.scaler and math.isfinite(sum_values[0]) and self.scaler.get_scale() > 1.0:
                 outcome = "overflow"
         if outcome == "applied":
-            self._step(update)
+            if self.scaler:
+                self.scaler.step(self.optimizer)
+            else:
+                self.optimizer.step()
+            if self.average:
+                self.average.update(update)
         if self.scaler:
             self.scaler.update()
         return outcome, norm_values[0], sum_values
-
-    def _step(self, update: int) -> None:
-        """Update the weights and their average."""
-        if self.scaler:
-            self.scaler.step(self.optimizer)
-        else:
-            self.optimizer.step()
-        if self.average:
-            self.average.update(update)
 
     @torch.no_grad()
     def has_finite_weights(self) -> bool:
