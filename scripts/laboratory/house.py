@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 189_331,
+    "package: tokens": 187_973,
     "laboratory: tokens": 66_500,
     "web: lines": 3_600,
     "tests: tokens": 231_784,
