@@ -166,10 +166,29 @@ def _translate_chunks(
     """Translate lines chunk by chunk, and write each chunk as soon as it is translated."""
     num_lines = 0
     for chunk in chunks:
-        translated = translator.translate_lines(chunk, **options)
+        lines = chunk
+        if translator.source_tokenizer.vector_size is not None:
+            lines = _leave_out_unreadable(translator, chunk, first=num_lines)
+        translated = translator.translate_lines(lines, **options)
         write_lines(writers, chunk, translated, first=num_lines)
         num_lines += len(chunk)
         bar.update(len(chunk))
+
+
+def _leave_out_unreadable(translator: Translator, lines: Sequence[str], first: int) -> list[str]:
+    """Return the lines, of which those whose vectors cannot be read are empty, with a warning.
+    Raises UserError if the first line of the input is such a line, as in another folder."""
+    readable = list(lines)
+    for index, line in enumerate(lines):
+        try:
+            translator.source_tokenizer.tokenize(line)
+        except UserError as error:
+            number = first + index + 1
+            if number == 1:
+                raise
+            log.warning("line %d: not translated: %s", number, error)
+            readable[index] = ""
+    return readable
 
 
 def _check_utf8(text: str) -> None:

@@ -245,6 +245,17 @@ def test_settings_that_do_not_fit(tmp_path, settings, message, capsys):
     assert_fails(capsys, "train", *options(tmp_path, "texts", *settings), code=2, message=message)
 
 
+def test_a_line_whose_vectors_cannot_be_read_is_empty(trained, tmp_path, capsys, caplog):
+    names = [str(trained / "corpus" / f"p{number}.npy") for number in range(3)]
+    (tmp_path / "in").write_text("\n".join([names[0], "no.npy", "", *names[1:]]))
+    command = ["translate", "--run", str(trained / "vectors")]
+    lines = outputs(capsys, *command, "-i", str(tmp_path / "in"))
+    [first, *others] = outputs(capsys, *command, *names)
+    assert lines == [first, "", "", *others]
+    [message] = [message for message in caplog.messages if "no.npy" in message]
+    assert message.startswith("line 2: ")
+
+
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
