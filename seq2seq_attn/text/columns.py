@@ -115,8 +115,8 @@ def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     empty tuple unless every label has exactly one column."""
     columns = []
     for label in labels:
-        wanted = [_words(word) for word in label]
         codes = [short_code(word) for word in label]
+        wanted = [_words(word) for word in [*label, *codes]]
         equal = []
         same_language = []
         containing = []

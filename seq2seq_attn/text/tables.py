@@ -245,7 +245,14 @@ def _json_rows(path: Path) -> Rows:
         start = position
         try:
             value, position = json.JSONDecoder().raw_decode(text, position)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            end = text.find("\n", getattr(error, "pos", len(text)))
+            if end >= 0 and not is_list:
+                # The line is whole, and no JSON.
+                line += text.count("\n", position, end)
+                yield line, None
+                position = end
+                continue
             text = text[position:]
             position = 0
             block = next(blocks, None)
@@ -310,9 +317,12 @@ def _tmx_row(unit: str) -> Row | None:
             markup.text = None
     for variant in element.iter("tuv"):
         code = (variant.get(_LANG) or variant.get("lang") or "").lower()
+        language = short_code(code)
+        _, dash, region = code.partition("-")
         segments = ["".join(segment.itertext()) for segment in variant.iter("seg")]
-        row[code] = one_line("".join(segments))
-        row.setdefault(short_code(code), row[code])
+        text = one_line("".join(segments))
+        row[f"{language}{dash}{region}"] = text
+        row.setdefault(language, text)
     return row
 
 

@@ -97,6 +97,8 @@ def test_tmx_units_in_any_order_with_markup(write):
 def test_tmx_codes_of_three_letters_are_those_of_two(write):
     other = UNIT.replace("'en'", "'eng'").replace("'fr'", "'fra-CA'")
     assert read(write("a.tmx", f"<tmx>{UNIT}{other}</tmx>")) == [("a", "b")] * 2
+    text = find_text(write("b.tmx", f"<tmx>{other}{UNIT}</tmx>"), "eng", "fra")
+    assert [*text.pairs()] == [("a", "b")] * 2
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,7 @@ def test_tmx_codes_of_three_letters_are_those_of_two(write):
         ("a.csv", "en,fr\n", "a,b\n", "a,b,c\n", 22),
         ("a.csv", "en,fr\n", '"a, b","c"\n', '"a, b","c" \n', 22),
         ("a.jsonl", "", '{"en": "a", "fr": "b"}\n', '{"en": "a", "fr": 2}\n', 21),
+        ("a.jsonl", "", '{"en": "a", "fr": "b"}\n', '{"en": "a", "fr": "b\n', 21),
         ("a.tmx", "<tmx>\n", UNIT, UNIT.replace(">a<", ">&#x1F;<"), 22),
     ],
 )
