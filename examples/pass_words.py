@@ -173,6 +173,6 @@ def kind_of(word: str) -> str:
     """`number`, `code`, `name` or `word`."""
     if re.fullmatch(r"[\W\d_]*\d[\W\d_]*", word):
         return "number"
-    if re.search(r"\d|[@_/\\&+~#]|\w[.:]\w|.\B[A-Z]", word):
+    if re.search(r"\d|[%{@_/\\&+~#]|\w[.:]\w|.\B[A-Z]", word):
         return "code"
     return "name" if word[0].isupper() else "word"

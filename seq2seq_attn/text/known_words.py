@@ -28,14 +28,15 @@ _MARKS = r"""!"$%'()*,\-.:;<=>?\[\]^`{|}¡-±´-¸»¿؛،؟۔।॥‐-‧‰-�
 _UNSPACED = r"ก-໿က-႟ក-៿ぁ-ヿ㐀-鿿豈-﫿"
 _WITHIN = rf"[^\s'’{_UNSPACED}]*"
 _EDGE = rf"[^\s{_MARKS}{_UNSPACED}]"
+_PLACEHOLDER = r"%(?:\(\w+\)|\d+\$)?[sdifu@](?!\w)|\$?\{\w*\}"
 PATTERN = (
-    rf"[{_UNSPACED}]|(?:(?<![^\s(])[\-–](?=[0-9]))?{_EDGE}"
+    rf"{_PLACEHOLDER}|[{_UNSPACED}]|(?:(?<![^\s(])[\-–](?=[0-9]))?{_EDGE}"
     rf"(?:{_WITHIN}(?:(?<=[0-9])['’](?=[0-9]){_WITHIN})*{_EDGE})?"
 )
 """matches a word of a line, in Python and in JavaScript"""
 _WORD = re.compile(PATTERN)
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")
-_CODE = re.compile(r"\d|[@_/\\&+~#]|\w[.:]\w|.\B[A-Z]")
+_CODE = re.compile(r"\d|[%{@_/\\&+~#]|\w[.:]\w|.\B[A-Z]")
 _LEAST_PART = 4
 """minimum number of letters of a known word within a compound or an inflected word"""
 

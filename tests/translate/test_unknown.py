@@ -45,6 +45,8 @@ WORDS = KnownWords(
         ("Das 47 kostet 47 Euro.", "The 47 costs 47 euros.", ("47",)),
         ("Das Rad kostet -47 Euro.", "The bike costs -47 euros.", ("-47",)),
         ("Das Rad kostet 4'711 Euro.", "The bike costs 4'711 euros.", ("4'711",)),
+        ("Das Rad kostet %s Euro.", "The bike costs %s euros.", ("%s",)),
+        ("{name} sieht Paul.", "{name} sees Paul.", ("{name}",)),
         ("Das Rad kostet ½ Euro.", "The bike costs ½ euros.", ("½",)),
         ("Das Rad § kostet.", "The bike <unk> costs.", ("§",)),
         ("DAS RAD kostet Euro.", "The bike costs euros.", ("DAS", "RAD")),

@@ -2,7 +2,7 @@
 // of a line, with other stand-ins in their place, pairs of a source word and its translation.
 const LETTER_OR_DIGIT = '[\\p{L}\\p{N}_]';
 const NUMBER = /^[^\p{L}\p{Nl}\p{No}]*\p{Nd}[^\p{L}\p{Nl}\p{No}]*$/u;
-const CODE = new RegExp(`\\p{Nd}|[@_/\\\\&+~#]|${LETTER_OR_DIGIT}(?:[.:]${LETTER_OR_DIGIT}|[A-Z])`, 'u');
+const CODE = new RegExp(`\\p{Nd}|[%{@_/\\\\&+~#]|${LETTER_OR_DIGIT}(?:[.:]${LETTER_OR_DIGIT}|[A-Z])`, 'u');
 const LEAST_PART = 4; // letters of a known word within a compound
 const LEAST_WEIGHT = 0.2; // attention of a target word that gives way to an unknown word without its stand-in
 
