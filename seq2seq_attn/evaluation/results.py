@@ -102,7 +102,8 @@ class SetScores:
     unit: str = "source tokens"
     """the unit of lengths"""
     num_concatenated: int = 1
-    """number of pairs of the corpus that are concatenated into each pair"""
+    """number K of pairs of the corpus that are concatenated into each pair
+    (`evaluate --concatenate K`); 1 if each pair is a pair of the corpus"""
     counts: Sequence[LineCounts] = ()
     """the counts of each run; empty if the translations were not made by a model"""
     warnings: Sequence[str] = ()

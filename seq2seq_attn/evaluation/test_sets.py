@@ -42,7 +42,8 @@ class EvaluationSet:
     gold: GoldLinks | None = None
     """gold word alignments, or None if the corpus has none"""
     num_concatenated: int = 1
-    """number of pairs of the corpus that are concatenated into each pair"""
+    """number K of pairs of the corpus that are concatenated into each pair
+    (`evaluate --concatenate K`); 1 if each pair is a pair of the corpus"""
     is_file: bool = False
     """whether the pairs come from files that the user named, not from the corpus"""
     other_references: tuple[list[str], ...] = ()

@@ -36,7 +36,8 @@ class LineCounts(NamedTuple):
     """Counts of problems in the translations of a set. The JSON of reports has the same names."""
 
     num_cut: int = 0
-    """translations that end at the length limit, or that won because a better hypothesis did"""
+    """translations that the length limit cut, or that were chosen because the length limit cut a
+    hypothesis with a higher score"""
     num_unknown_source_tokens: int = 0
     """source tokens that the run's vocabulary lacks"""
 
@@ -89,6 +90,7 @@ def translate_set(
         if saved is not None:
             return saved
     translations = _translate(system, test_set, keep_maps=keep_maps)
+    # A folder that leads outside the run has been removed from `folders`.
     if hyps_dir is not None and hyps_dir in folders:
         _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
     return translations
@@ -155,7 +157,11 @@ def _find_saved(
         try:
             note = files.read_json(path.with_suffix(".json").name)
             lines = files.read(path.name).decode().split("\n")[:-1]
-            counts = LineCounts(*(note.pop(field) for field in LineCounts._fields))
+            # `_save` added the counts to `made_by`, so the note without them is compared with it.
+            saved_counts = {}
+            for field in LineCounts._fields:
+                saved_counts[field] = note.pop(field)
+            counts = LineCounts(**saved_counts)
         except Exception:  # A file is missing or damaged.
             continue
         if note == made_by and len(lines) == num_lines:

@@ -22,15 +22,18 @@ least this many positions further right."""
 def choose_example(
     maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]
 ) -> dict[str, int] | None:
-    """Choose the `run` and the `row` of the example among the sentences of all sets.
+    """Choose the run and the sentence whose attention the report shows first.
 
-    The run is the first run that has attention maps of sentences without unknown words. One of the
-    sentences is chosen in three steps. Sentences of middle length are preferred. Sentences that the
-    run translates best are preferred, above all those that every other run translates worse. The
-    example is the remaining sentence with the most reordered words.
+    The run is the first run that has an attention map of a sentence without unknown words. The
+    candidates are all sentences of this run that have such a map. Three steps choose one of them:
+
+    1. Keep the sentences of middle length. If there are none, keep all candidates.
+    2. Keep the sentences that the run translates best. If every other run translates some of these
+       sentences worse, keep only those.
+    3. Choose the sentence with the most reordered words.
 
     Args:
-        maps: For each run, the attention map of each sentence.
+        maps: For each run, the attention map of each sentence; None for a sentence without a map.
         chrf: For each run, the chrF of each sentence. 100 is an exact translation.
 
     Returns:
@@ -44,7 +47,8 @@ def choose_example(
         if known:
             rows = [row for row, packed in known.items() if _is_middle_length(packed)]
             best = _best_translated(rows or list(known), run, chrf)
-            example = max(best, key=lambda row: (*reordering_key(known[row]), -row))
+            # Of sentences with equal keys, `max` returns the first.
+            example = max(best, key=lambda row: reordering_key(known[row]))
             return {"run": run, "row": example}
     return None
 
@@ -58,16 +62,18 @@ def _is_middle_length(packed: PackedMap) -> bool:
 def _best_translated(
     rows: Sequence[int], run: int, chrf: Sequence[Sequence[float]]
 ) -> Sequence[int]:
-    """Return the sentences that a run translates best. Sentences that all other runs translate
-    worse take precedence."""
+    """Return the sentences that a run translates best.
+
+    If every other run translates some of these sentences worse, return only those.
+    """
     scores = chrf[run]
     best = max(scores[row] for row in rows)
     lowest = best if best >= _EXACT else best - _NEAR
     good = [row for row in rows if scores[row] >= lowest]
     only_here = []
     for row in good:
-        as_good = [run_scores for run_scores in chrf if run_scores[row] >= scores[row]]
-        if len(as_good) == 1:
+        runs_as_good = [other for other in chrf if other[row] >= scores[row]]
+        if len(runs_as_good) == 1:  # The run itself always counts.
             only_here.append(row)
     return only_here or good
 
@@ -80,6 +86,8 @@ def reordering_key(packed: PackedMap) -> tuple[int, float]:
     """
     levels_TS = packed.levels_TS()
     largest_T = levels_TS.max(axis=1)
-    attended = levels_TS.argmax(axis=1)[largest_T > LEVELS / 2]
+    # A word whose weights are all at most half of the scale points to no single source position.
+    is_clear_T = largest_T > LEVELS / 2
+    attended = levels_TS.argmax(axis=1)[is_clear_T]
     furthest = np.maximum.accumulate(attended)
     return int(np.sum(furthest - attended >= _DISTANCE)), float(largest_T.mean())

@@ -1,7 +1,9 @@
 """Write the files of a report: JSON, a page to read, plots and CSV.
 
 An arm is a group of runs that differ only in their seed. A bucket holds the sentence pairs of a
-range of lengths. The pooled set has the sentence pairs of all test sets.
+range of lengths. The pooled set has the sentence pairs of all test sets. With
+`evaluate --concatenate K`, a pair of a test set consists of `num_concatenated` = K pairs of the
+corpus, so that scores on longer texts can be compared with scores on single sentences.
 """
 
 import csv
@@ -13,7 +15,8 @@ from pathlib import Path
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.results import ArmScore, SetScores
 from seq2seq_attn.evaluation.test_sets import concatenated_name
-from seq2seq_attn.files import check_outputs, write_json, write_text
+from seq2seq_attn.files import JsonObject, check_outputs, write_json, write_text
+from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length
@@ -25,7 +28,8 @@ def plot_path(
 ) -> Path:
     """Return the path of a plot beside a report's file.
 
-    The plot beside `report.valid.json` is, for example, `bleu-by-length.valid.png`.
+    The plot beside `report.valid.json` is, for example, `bleu-by-length.valid.png`. For test sets
+    with 3 concatenated pairs, it is `bleu-by-length.valid.x3.png`.
     """
     suffix = f".{beside.stem}"
     if beside.stem.partition(".")[0] == "report":
@@ -92,13 +96,16 @@ def write_report_files(
 def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
     """Write plots of scores by length, and return their paths.
 
-    If there are several arms, a second plot shows each arm's score divided by the first arm's
-    score. If there are several test sets, the pooled set is drawn.
+    There is a plot for each number of concatenated pairs. If several test sets have this number,
+    the plot shows the pooled set instead of them. If there are several arms, a second plot shows
+    each arm's score divided by the first arm's score.
     """
     written = []
     for scores in report.drawn_sets:
         metric = scores.bucket_metrics[0]
         kinds = [metric]
+        # The plot of quotients is named retention: the share of the score that an arm keeps. An
+        # error rate is not a score to keep.
         if len(scores.arms) > 1 and not METRICS[metric].is_lower_better:
             kinds.append("retention")
         for kind in kinds:
@@ -116,31 +123,45 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     """
     rows = []
     for scores in sets:
-        kinds = [("run", scores.runs)]
-        if scores.is_grouped:
-            kinds.append(("arm", [arm.name for arm in scores.arms]))
-        for row in (scores.whole, *scores.buckets):
-            bounds = row.bucket.to_dict()
-            label = bounds.pop("label")
-            cells = {
-                "test_set": _without_formula(scores.name),
-                "num_concatenated": scores.num_concatenated,
-                "length": label,
-                **bounds,
-            }
-            if row is scores.whole:
-                cells["lower"] = None
-            for kind, names in kinds:
-                by_metric = row.run_scores if kind == "run" else row.scores
-                for metric, metric_scores in by_metric.items():
-                    for name, score in zip(names, metric_scores, strict=True):
-                        cells |= {"measure": metric, "kind": kind, "name": _without_formula(name)}
-                        rows.append(cells | _score_cells(score))
+        arm_names = [arm.name for arm in scores.arms]
+        for part in (scores.whole, *scores.buckets):
+            cells = _bucket_cells(scores, part.bucket)
+            rows += _score_rows(cells, "run", scores.runs, part.run_scores)
+            # If every arm has one run, rows of arms would repeat the rows of runs.
+            if scores.is_grouped:
+                rows += _score_rows(cells, "arm", arm_names, part.scores)
     out = io.StringIO()
     writer = csv.DictWriter(out, rows[0], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
+
+
+def _bucket_cells(scores: SetScores, bucket: Bucket) -> JsonObject:
+    """Return the cells that all rows of a bucket, or of the whole set, have in common."""
+    is_whole = bucket is scores.whole.bucket
+    return {
+        "test_set": _without_formula(scores.name),
+        "num_concatenated": scores.num_concatenated,
+        "length": bucket.label,
+        # The whole set has no bounds, but its `lower` is 0.
+        "lower": None if is_whole else bucket.lower,
+        "upper": bucket.upper,
+        "num_pairs": len(bucket),
+        "is_thin": bucket.is_thin,
+    }
+
+
+def _score_rows(
+    cells: JsonObject, kind: str, names: Sequence[str], by_metric: Mapping[str, list[ArmScore]]
+) -> list[JsonObject]:
+    """Return a row for each metric and each named run or arm; `cells` begin each row."""
+    rows = []
+    for metric, scores in by_metric.items():
+        for name, score in zip(names, scores, strict=True):
+            labels = {"measure": metric, "kind": kind, "name": _without_formula(name)}
+            rows.append({**cells, **labels, **_score_cells(score)})
+    return rows
 
 
 def _without_formula(text: str) -> str:

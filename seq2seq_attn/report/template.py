@@ -30,14 +30,16 @@ def fill_page(
 ) -> str:
     """Return the HTML of a page with styles, scripts and values.
 
-    The content security policy of the page allows no other styles and scripts. The scripts are
-    joined into the body of a function, so their names are not global.
+    The content security policy of the page allows these styles and scripts, and the sources in
+    `script_sources`. The scripts are joined into the body of a function, so their names are not
+    global.
 
     Args:
         styles: Names of style sheets in the folder, or paths.
         scripts: Names of scripts in the folder, or paths.
         payload: The values that the scripts show.
-        script_sources: Further sources of scripts in the content security policy, after a space.
+        script_sources: Further sources that the content security policy allows for scripts. Each
+            source begins with a space, for example " 'wasm-unsafe-eval'".
     """
     style = _join_files(folder, styles)
     script = f"'use strict';\n(() => {{\n{_join_files(folder, scripts)}}})();\n"
