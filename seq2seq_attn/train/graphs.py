@@ -31,8 +31,13 @@ forcing ratio) to the tensor [loss sum, nll sum] in float64. It adds to the grad
 
 
 def check_graphs(config: Config, model: Seq2Seq) -> None:
-    """Check that CUDA graphs can replay the pass of the configured model, if they are used. Raises
-    UsageError: a setting does not work with CUDA graphs."""
+    """Check that CUDA graphs can replay the passes of the configured model.
+
+    Without `train.cuda_graphs`, nothing is checked.
+
+    Raises:
+        UsageError: a setting does not work with CUDA graphs.
+    """
     layout = config.data.layout
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
@@ -61,8 +66,11 @@ class Recorded(NamedTuple):
 
 
 class GraphedPass:
-    """A `Pass` that replays graphs. Between calls, gradients may be set to zero but must keep their
-    memory."""
+    """Runs a `Pass`, and replays its graph if the shape of the batch has been recorded.
+
+    The number of target tokens is an int, which is copied to the 0-d tensor that the `Pass` reads.
+    Between calls, gradients may be set to zero but must keep their memory.
+    """
 
     def __init__(self, run: Pass, device: torch.device) -> None:
         self._run = run
@@ -74,6 +82,8 @@ class GraphedPass:
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
         """Run the pass on the device. The tensors of `batch` are on the CPU. The next call
         overwrites the returned tensor."""
+        # A graph keeps its shapes and its Python numbers, so each teacher forcing ratio also needs
+        # a graph. The number of target tokens is a tensor and may change.
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         if key not in self.recorded:
             is_first = key not in self._seen

@@ -140,8 +140,10 @@ class Trainer:
     """whether `on_validation` has asked to stop"""
 
     def __post_init__(self) -> None:
-        self.gave_back_at = time.monotonic()
-        self.began_at = self.gave_back_at - self.state.elapsed_s
+        now = time.monotonic()
+        self.gave_back_at = now
+        # `elapsed_s` includes earlier sessions, so a resumed run began in the past.
+        self.began_at = now - self.state.elapsed_s
         first_epoch = plan_epoch(
             self.prepared.pairs("train"), self.config.train.batch, seed=self.config.seed, epoch=0
         )
@@ -190,12 +192,15 @@ class Trainer:
                 log_end(self.run, self.config, self.validator.copied_bleu())
 
     def _updates(self) -> Generator[UpdateBatches, None, None]:
-        """Yield the batches of each update, from the current state on, epoch after epoch."""
+        """Yield the batches of each update, from the current state on, epoch after epoch.
+
+        The caller must record each update in the state before it asks for the next batches: at the
+        end of an epoch, this generator reads from the state which epoch follows.
+        """
         pairs = self.prepared.pairs("train")
         batch = self.config.train.batch
         while True:
-            # `_update` records each update before it asks for the next batches, so the state says
-            # where the session begins and, after the last update of an epoch, which epoch follows.
+            # The first epoch of a session may have been begun by the session before.
             plan = plan_epoch(pairs, batch, seed=self.config.seed, epoch=self.state.epoch)
             updates_done = self.state.batches_done // batch.accumulate
             yield from epoch_updates(
@@ -211,13 +216,13 @@ class Trainer:
         """Make and record an update. The update is skipped if it is not finite."""
         state = self.state
         epoch = state.epoch
-        began_at = time.monotonic()
+        update_began_at = time.monotonic()
         batches = next(updates)
         settings = self.schedules.settings(state.update)
         result = self.updater.apply_update(batches, update=state.update, **settings)
         state.record_update(result, batches)
         state.elapsed_s = time.monotonic() - self.began_at
-        state.window.seconds += time.monotonic() - began_at
+        state.window.seconds += time.monotonic() - update_began_at
         if result.outcome == "applied":
             self.log.applied(state, epoch, settings)
         elif result.outcome == "non_finite":
@@ -246,7 +251,7 @@ class Trainer:
         the validation, nothing is recorded."""
         state = self.state
         updater = self.updater
-        began_at = time.monotonic()
+        validation_began_at = time.monotonic()
         give_back_memory()  # updates and translation use blocks of different sizes
         with updater.use_average():
             validation = self.validator.validate()
@@ -258,7 +263,8 @@ class Trainer:
                 updater.save_best(self.run, about, validation.scores)
         give_back_memory()
         state.elapsed_s = time.monotonic() - self.began_at
-        self.log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
+        seconds = time.monotonic() - validation_began_at
+        self.log.validated(state, validation, is_best=is_best, seconds=seconds)
         self._save()
         if self.on_validation is not None:
             self.is_stopped = self.on_validation(state.update, validation.scores) is True
@@ -279,9 +285,10 @@ class Trainer:
         if group.is_orphaned and not stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then exiting", group.launcher)
             stop.signal_number = signal.SIGTERM
-        state.elapsed_s, signal_number = group.elementwise_max(
-            [state.elapsed_s, stop.signal_number or 0]
-        )
+        # Without a signal, a rank sends 0. If ranks have received different signals, all ranks
+        # leave by the largest number: any rule serves by which all ranks choose the same signal.
+        own_values = [state.elapsed_s, stop.signal_number or 0]
+        state.elapsed_s, signal_number = group.elementwise_max(own_values)
         if signal_number:
             stop.signal_number = int(signal_number)
             self._save()

@@ -40,8 +40,11 @@ class Schedules:
         if config.max_epochs is not None:
             num_updates = config.max_epochs * updates_per_epoch
             self.total_updates = min(num_updates, config.max_updates or num_updates)
-        # The first update after the warm-up raises an error if the schedule lacks an end.
-        self.settings(config.schedule.warmup_updates)
+        if config.schedule.name in FALLING and self.total_updates is None:
+            raise UsageError(
+                f"train.schedule.name={config.schedule.name!r}: needs to know when training ends;"
+                " set train.max_epochs or train.max_updates, or use 'inverse_sqrt' or 'constant'"
+            )
         for name, objective in config.objectives.items():
             has_interval = objective.start > 0.0 or objective.end < 1.0
             lacks_total = has_interval and self.total_updates is None
@@ -105,8 +108,7 @@ def learning_rate_factor(
 
     `constant` stays at 1.
 
-    Raises:
-        UsageError: the schedule is `cosine` or `trapezoid`, and the end of training is unknown.
+    `total_updates` may be None for `inverse_sqrt` and `constant` only.
     """
     warmup = config.warmup_updates
     if update < warmup:
@@ -115,11 +117,7 @@ def learning_rate_factor(
         return math.sqrt(max(warmup, 1) / max(update, 1))
     if config.name not in FALLING:
         return 1.0
-    if total_updates is None:
-        raise UsageError(
-            f"train.schedule.name={config.name!r}: needs to know when training ends;"
-            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt' or 'constant'"
-        )
+    assert total_updates is not None  # `Schedules` has checked it.
     if config.name == "cosine":
         progress = min(1.0, (update - warmup) / max(1, total_updates - warmup))
         share = 0.5 * (1.0 + math.cos(math.pi * progress))

@@ -36,9 +36,11 @@ Outcome = Literal["applied", "overflow", "non_finite"]
 
 
 class UpdateResult(NamedTuple):
-    """The outcome of an update, and sums over the ranks.
+    """The outcome of an update. The gradient norm is equal on all ranks; the other numbers are sums
+    over all ranks.
 
-    With a reverse model, the first model is the model that translates from source to target.
+    An update trains one or two models. The first model translates from source to target. If an
+    objective needs it, a reverse model translates from target to source.
     """
 
     outcome: Outcome
@@ -46,16 +48,18 @@ class UpdateResult(NamedTuple):
     if fp16 gradients overflowed, as happens while the scaler searches for its scale; `non_finite`
     if the loss or a gradient is not finite."""
     num_tokens: int
+    """number of target tokens, EOS included"""
     loss_sum: float
     """loss of the first model with label smoothing, without objectives, summed over target
     tokens"""
     nll_sum: float
-    """negative log-likelihood in nats, without label smoothing, summed over target tokens"""
+    """negative log-likelihood of the first model in nats, without label smoothing, summed over
+    target tokens"""
     gradient_norm: float
     """norm of the gradient of the first model, before clipping"""
     terms: Mapping[str, tuple[float, float]]
-    """the sum of terms and the count of each objective, and of the loss of the reverse model, by
-    name"""
+    """by name of the objective, the sum of its terms and the number of its terms; under the name
+    `REVERSE`, the loss sum of the reverse model and its number of source tokens"""
 
 
 @dataclass(eq=False)
@@ -78,6 +82,8 @@ class Updater:
         """Build the optimizer, the loss scaler and the weight average."""
         config = self.config
         self.trained: nn.Module = self.model
+        # The order of the weights is that of `_counts` and of `BatchLoss.terms`: the objectives as
+        # configured, then the reverse model. Values are matched by this order.
         self._weights = {name: objective.weight for name, objective in config.objectives.items()}
         if self.reverse is not None:
             self.trained = nn.ModuleDict({"model": self.model, REVERSE: self.reverse})
@@ -107,9 +113,10 @@ class Updater:
     ) -> UpdateResult:
         """Make one update.
 
-        The gradient is the gradient of two terms: the loss sum of the micro-batches divided by the
-        target tokens of all ranks, and the weighted mean of each objective. The gradient of each
-        model is clipped by its norm.
+        The update follows the gradient of a sum over the micro-batches of all ranks. The first
+        summand is the loss per target token. Each objective adds the mean of its terms, multiplied
+        by its weight. A reverse model adds its loss per source token. The gradient of each model is
+        clipped by its norm.
 
         Args:
             batches: the micro-batches of this rank.
@@ -136,7 +143,7 @@ class Updater:
             outcome, gradient_norm, totals = self._apply(update, sums)
         loss_sum, nll_sum, *term_sums = totals
         terms = {}
-        # Objectives, sums and counts have one order: that of `weights`.
+        # The sums and counts have the order of `weights` (see `__post_init__`).
         for name, term_sum, count in zip(weights, term_sums, counts, strict=True):
             terms[name] = (term_sum, count)
         return UpdateResult(outcome, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
@@ -149,13 +156,13 @@ class Updater:
         counts: Sequence[float],
     ) -> Tensor:
         """Add the gradients of the micro-batches of this rank to the parameters. Return [loss sum,
-        nll sum, sum of terms of each objective] in float64."""
+        nll sum, *sums of terms] in float64. The sums of terms have the order of `weights`."""
         sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
         factors = []
         for weight, count in zip(weights, counts, strict=True):
             factors.append(weight / max(count, 1.0))
         for batch in batches.batches:
-            if self.graphed:  # graphs are refused with objectives, so there are no factors
+            if self.graphed:  # `check_graphs` rejects objectives, so there are no factors
                 sums += self.graphed(batch, batches.num_tokens, ratio)
             else:
                 sums += self.run_pass(batch.to(self.device), batches.num_tokens, ratio, factors)
@@ -174,8 +181,12 @@ class Updater:
     def run_pass(
         self, batch: Batch, num_tokens: int | Tensor, ratio: float, factors: Sequence[float] = ()
     ) -> Tensor:
-        """Run the forward and backward pass of a micro-batch. Return [loss sum, nll sum, sum of
-        terms of each objective] in float64."""
+        """Run the forward and backward pass of a micro-batch. Return [loss sum, nll sum, *sums of
+        terms] in float64.
+
+        `factors` has a factor for each sum of terms, in the order of `BatchLoss.terms`. The default
+        is only for models without objectives, which have no terms. CUDA graphs use the default.
+        """
         with autocast(self.precision, self.device):
             loss = batch_loss(
                 self.model,
@@ -305,8 +316,8 @@ def _trainable(model: nn.Module) -> list[nn.Parameter]:
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Build Adam or AdamW for the parameters of a model, fused if torch supports it on the device.
-    Weight decay does not apply to vectors, such as biases."""
+    """Build the fused Adam or AdamW of torch for the parameters of a model. Weight decay does not
+    apply to vectors, such as biases."""
     parameters = _trainable(model)
     matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
     vectors = [parameter for parameter in parameters if parameter.ndim < 2]

@@ -31,8 +31,8 @@ from seq2seq_attn.train.objectives.entropy import Entropy
 
 
 class Reinforce(Objective):
-    """The policy gradient of the drawn positions, minus their entropy, plus the error of the
-    baseline.
+    """The loss of REINFORCE: the loss whose gradient is the policy gradient of the drawn positions,
+    minus the weighted entropy of the attention weights, plus the squared error of the baseline.
 
     Args:
         entropy: lambda_e, the weight of the entropy; it keeps the attention weights from becoming
