@@ -64,7 +64,7 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["translate", "Hund", "--und dann?"], "write --"),
         (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
         (["prepare", "wmt14"], "corpus 'wmt14'"),
-        ("prepare captions -c quickstart".split(), "'captions' and --config"),
+        ("prepare captions -c quickstart".split(), "'captions'"),
     ],
 )
 def test_usage_errors_exit_with_2(capsys, arguments, message):

@@ -71,7 +71,7 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another():
     report = run_evaluate(Path(), "additive", "additive-2", ensemble=True, split=["short"])
     name = "ensemble of additive, additive-2"
     assert [(arm["name"], arm["runs"]) for arm in report.data["groups"]] == [
-        ("toy", ["additive", "additive-2"]),
+        ("additive", ["additive", "additive-2"]),
         (name, [name]),
     ]
     [_, ensemble] = report.sets[0].whole.scores["bleu"]

@@ -125,15 +125,17 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
 
 
 def test_targets_of_few_words_are_validated_by_chrf(capsys):
-    write_lines(Path("own.tsv"), [f"A ball {number}\t红色的球B{number}." for number in range(40)])
-    text = ["--train=own.tsv", "--columns=1,2", "--source-language=en"]
+    write_lines(Path("de.tsv"), [f"A ball {number}\tRote Bälle{number}." for number in range(40)])
+    write_lines(Path("zh.tsv"), [f"A ball {number}\t红色的球B{number}." for number in range(40)])
+    text = ["--columns=1,2", "--source-language=en"]
+    german = [*text, "--train=de.tsv", "--target-language=de"]
     for options, metric in (
-        (["--target-language=de"], "chrf"),
-        (["--target-language=zh"], "bleu"),  # of characters
-        (["--target-language=de", "--set=train.validation.metric=cer"], "cer"),
+        (german, "chrf"),
+        ([*text, "--train=zh.tsv", "--target-language=zh"], "bleu"),  # of characters
+        ([*german, "--set=train.validation.metric=cer"], "cer"),
     ):
-        assert dumped(capsys, *text, *options)["train"]["validation"]["metric"] == metric
-    assert "chrf" in train(capsys, *text, "--target-language=de").load_best().values
+        assert dumped(capsys, *options)["train"]["validation"]["metric"] == metric
+    assert "chrf" in train(capsys, *german).load_best().values
 
 
 def sentence(random):

@@ -225,7 +225,7 @@ def test_the_kernel_is_what_its_text_compiles_to():
 def test_a_step_for_one_number_of_positions_is_refused():
     model = build("attention", "additive")
     model.decoder.attention.normalizer = lambda scores_BS, mask_BS: torch.full((3, 5), 0.2)
-    with pytest.raises(UsageError, match="number of sentences or positions"):
+    with pytest.raises(UsageError, match="do not translate like the model"):
         export_graphs(model)
 
 
