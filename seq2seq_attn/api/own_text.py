@@ -18,14 +18,17 @@ from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
 
 SIZES = ((4_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
-"""Pairs of a limit and a packaged configuration, which is for corpora of fewer pairs. With 2,000
-pairs, English to Swedish, the words of `own-tiny` had 14.4 BLEU, and subwords 10.4.
-`own-large` is for all others. Targets that are no sentences have at most `own-small`."""
+"""Numbers of sentence pairs, and packaged configurations. The configuration of a text is the first
+one whose number is larger than the text's number of pairs. `own-large` is for texts without such a
+number. Targets that are not sentences have `own-small` at most.
+
+With 2,000 pairs, English to Swedish, the words of `own-tiny` had 14.4 BLEU, and subwords 10.4."""
 NUM_LINES = 1_000
 """Words are tokenized and detokenized as a check in at most this number of target lines, from the
 start of the text."""
 MAX_SPELLED = 60
-"""Sentences beside spelled lines are characters if they have at most this number on average."""
+"""If one side is spelled and the other side is sentences, both sides are split into characters
+provided that the sentences have at most this number of characters on average."""
 SUBWORDS_PER_CHARACTER = 2
 """The minimum size of a subword vocabulary, as a multiple of the number of distinct characters.
 Chinese texts have thousands of them."""
@@ -76,9 +79,9 @@ log = logging.getLogger(__name__)
 
 
 def choose_config(counts: Counts) -> str:
-    """Return the name of the packaged configuration whose model has the size for a text.
+    """Return the name of the packaged configuration that suits the number of pairs (`SIZES`).
 
-    The number of pairs chooses it. For targets that are no sentences, `own-small` is the largest.
+    For targets that are not sentences, `own-small` is the largest configuration.
     """
     num_pairs = counts.num_pairs
     if counts.target.kind != "sentences":
@@ -122,7 +125,7 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
         settings["data.tokenizer.target"] = target_name
         tokenizer = tokenizer.model_copy(update={"name": name, "target": target_name})
     if not target.lines:
-        return settings
+        return settings  # a text without lines has no characters and no lengths to count
     if tokenizer.name == "sentencepiece":
         settings |= _choose_subwords(counts, tokenizer.vocab_size)
     return settings | _raise_limits(counts, tokenizer, data)
@@ -188,32 +191,34 @@ def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
         if num_characters <= MAX_SPELLED * len(sentences.lines):
             name, target_name = "characters", None
     reason = f"lines are {_KINDS[source.kind]} and {_KINDS[target.kind]}"
-    if name == "sentencepiece" and source.is_closed and (target_name or target.is_closed):
+    # If the target has a tokenizer of its own, only the source is split into subwords.
+    has_few_words = source.is_closed and (target.is_closed or target_name is not None)
+    if name == "sentencepiece" and has_few_words:
         # Too few words allow only a small vocabulary of subwords, which makes lines long.
         name = "spacy"
     if name == "spacy":
-        why_not = _why_no_words(target.lines[:NUM_LINES], [*data.layout.texts, target.language])
+        why_not = _why_no_words(data.layout.texts, target)
         if why_not is not None:
             name, reason = "sentencepiece", why_not
     log.info("tokenizer: %s, target %s, because %s", name, target_name or name, reason)
     return name, target_name
 
 
-def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:
+def _why_no_words(source_languages: Sequence[str], target: Side) -> str | None:
     """Return the reason why words cannot be tokens, or None if they can.
 
     Words cannot be tokens if spaCy does not split a language into words, or if detokenizing would
     put spaces inside the words of too many target lines.
     """
-    from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
+    from seq2seq_attn.text.tokenizers.words import measure_broken_lines, spacy_language
 
     unsplit = []
-    for language in languages:
+    for language in [*source_languages, target.language]:
         if spacy_language(language) == "xx" or not separates_words(language):
             unsplit.append(language)
     if unsplit:
         return f"spaCy does not split {' and '.join(unsplit)} into words"
-    share = breaks_words(languages[-1], targets)
+    share = measure_broken_lines(target.language, target.lines[:NUM_LINES])
     if share <= MAX_BROKEN:
         return None
     return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
@@ -244,7 +249,11 @@ def _letters(characters: Counter[str]) -> Counter[str]:
 
 
 def _raise_limits(counts: Counts, tokenizer: TokenizerConfig, data: DataConfig) -> dict[str, Any]:
-    """Return limits on the lengths of pairs that drop at most the share `MAX_DROPPED`."""
+    """Return the limits on the lengths of pairs that must be raised. A limit is never lowered.
+
+    Each raised limit drops at most the share `MAX_DROPPED` of the pairs, unless `LONGEST` bounds
+    the limit. The two limits together may drop twice this share.
+    """
     source_lengths = np.array(counts.source.lengths(tokenizer.name))
     target_lengths = np.array(counts.target.lengths(tokenizer.target or tokenizer.name))
     longest = np.maximum(source_lengths, target_lengths)
@@ -252,7 +261,7 @@ def _raise_limits(counts: Counts, tokenizer: TokenizerConfig, data: DataConfig) 
     length = float(np.quantile(longest, 1 - MAX_DROPPED))
     ratio = float(np.quantile(ratios, 1 - MAX_DROPPED))
     settings: dict[str, Any] = {}
-    if length > data.max_length:
+    if min(length, LONGEST) > data.max_length:
         settings["data.max_length"] = min(LONGEST, 50 * math.ceil(length / 50))
     if ratio > data.max_length_ratio:
         settings["data.max_length_ratio"] = float(math.ceil(ratio))

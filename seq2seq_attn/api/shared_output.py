@@ -20,10 +20,11 @@ log = logging.getLogger(__name__)
 
 
 def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
-    """Insert the output `softmax` into `layers` if the model of an arm can only be built with it.
+    """Give the output `softmax` to all arms if the model of an arm can only be built with it.
 
-    The output goes before the settings of the user, so an output that the user sets or varies
-    stays.
+    All arms change, even if only one needs it: arms may differ in nothing but the varied settings.
+    The output is inserted into `layers` as the first setting. Later settings override it, so an
+    output that the user sets or varies is kept.
 
     Args:
         layers: the configuration that all arms share.
@@ -43,7 +44,7 @@ def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _can_be_built(config: Config) -> bool:
-    """Return whether the variants of a configuration can be combined in a model."""
+    """Return whether the model of a configuration can be built."""
     try:
         build_on_meta(config)
     except UsageError:

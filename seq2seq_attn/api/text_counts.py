@@ -20,6 +20,8 @@ many words of new text are unknown (Good 1953). It is at most 0.05 % for phoneme
 commands, 0.5 % for captions from a grammar, and 4 to 20 % for other sentences."""
 MAX_LABELS = 0.01
 """Lines of single words are symbols if the number of types is at most this share of the lines."""
+MAX_SINGLE_WORDS = 1.5
+"""Lines are single words if they have at most this number of words on average."""
 MAX_WORDS_OF_NAMES = 2.7
 """Lines are spelled out if they have at most this number of words on average."""
 MAX_SIGNS_OF_NAMES = 6.0
@@ -75,14 +77,16 @@ class Side:
             return "sentences"
         if not separates_words(self.language):
             return "spelled" if words_per_line <= MAX_SIGNS_OF_NAMES else "sentences"
-        # Single words, such as numbers, are spelled out unless there are only a few labels.
-        has_few = words_per_line > 1.5 or len(self.words) <= MAX_LABELS * num_lines
-        if self.is_closed and has_few:
+        has_several_words = words_per_line > MAX_SINGLE_WORDS
+        has_few_types = len(self.words) <= MAX_LABELS * num_lines
+        # Single words of many types, such as numbers, are spelled out even if no word is new.
+        if self.is_closed and (has_several_words or has_few_types):
             return "symbols"
         return "spelled" if words_per_line <= MAX_WORDS_OF_NAMES else "sentences"
 
     def lengths(self, tokenizer: str) -> list[float]:
-        """Return the number of tokens of each line, which is an estimate for subwords and spaCy."""
+        """Return the number of tokens of each line. The numbers of subwords and of spaCy's tokens
+        are estimates."""
         if tokenizer == "characters" or not separates_words(self.language):
             return [
                 len(characters) for characters in CharacterTokenizer().tokenize_many(self.lines)

@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from seq2seq_attn.__main__ import run
+from seq2seq_attn.api.own_text import choose_settings
+from seq2seq_attn.api.text_counts import Counts, Side
+from seq2seq_attn.config import DataConfig
 from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import read_lines
@@ -207,6 +210,13 @@ def test_limits_of_length_keep_the_pairs(capsys):
     text = "--train=long.tsv --columns=1,2 --source-language=en --target-language=fr".split()
     assert dumped(capsys, *text)["data"]["max_length"] == 300
     assert dumped(capsys, *text, "--set=data.max_length=70")["data"]["max_length"] == 70
+
+
+def test_a_limit_of_length_is_never_lowered():
+    side = Side("en", ["a " * 600] * 9)
+    data = DataConfig(max_length=500)
+    settings = choose_settings(Counts(9, side, side), data, has_tokens=True)
+    assert "data.max_length" not in settings
 
 
 def test_updates_and_batches_grow_with_the_text(capsys):

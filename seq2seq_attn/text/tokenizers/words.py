@@ -34,17 +34,18 @@ def words_name(language: str) -> str:
     )
 
 
-def breaks_words(language: str, lines: Sequence[str]) -> float:
-    """Return the fraction of lines in which tokenization and detokenization insert a space. A high
-    fraction means that the rules of `detokenize.py` do not fit the text, for example Chinese, which
+def measure_broken_lines(language: str, lines: Sequence[str]) -> float:
+    """Return the share of lines in which tokenization and detokenization insert a space. A high
+    share means that the rules of `detokenize.py` do not fit the text, for example Chinese, which
     has no spaces between words."""
     tokenizer = _spacy(spacy_language(language))
     detokenized = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
-    is_broken = [
-        not _spaces(new) <= _spaces(one_line(normalize(line)))
-        for new, line in zip(detokenized, lines, strict=True)
-    ]
-    return sum(is_broken) / max(1, len(is_broken))
+    num_broken = 0
+    for new, line in zip(detokenized, lines, strict=True):
+        inserted = _spaces(new) - _spaces(one_line(normalize(line)))
+        if inserted:
+            num_broken += 1
+    return num_broken / max(1, len(lines))
 
 
 def like_number(language: str, word: str) -> bool:

@@ -6,7 +6,7 @@ import sacrebleu
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
-from seq2seq_attn.text.tokenizers.words import breaks_words
+from seq2seq_attn.text.tokenizers.words import measure_broken_lines
 
 ENGLISH = [
     "A man can't swim; he isn't able to, and it's cold!",
@@ -58,9 +58,9 @@ def test_lines_come_back(language, line):
 
 
 def test_the_share_of_lines_whose_words_get_spaces_inside():
-    assert breaks_words("zh", ["红色的球在桌子上。", "球"]) == 0.5
-    assert breaks_words("en", ["He 's here .", "It can't.", "A man."]) == 0.0
-    assert breaks_words("ca", ["Comportar-se bé."] * 3 + ["La casa."]) == 0.75
+    assert measure_broken_lines("zh", ["红色的球在桌子上。", "球"]) == 0.5
+    assert measure_broken_lines("en", ["He 's here .", "It can't.", "A man."]) == 0.0
+    assert measure_broken_lines("ca", ["Comportar-se bé."] * 3 + ["La casa."]) == 0.75
 
 
 @pytest.mark.parametrize(
