@@ -23,8 +23,11 @@ _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=
 def find_noise(
     read_pairs: Callable[[], Iterable[tuple[str, str]]], kinds: Sequence[str]
 ) -> dict[str, set[int]]:
-    """Find the positions of noisy pairs for each kind of noise. The usual ratio of lengths is the
-    median of the first pairs. Finding `duplicates` takes 80 bytes of memory per pair."""
+    """Return the positions of noisy pairs for each kind of noise.
+
+    The usual ratio of lengths is the median of target characters per source character in the first
+    `_SAMPLE_SIZE` pairs. Finding `duplicates` takes 80 bytes of memory per pair.
+    """
     noise: dict[str, set[int]] = {kind: set() for kind in kinds}
     if not kinds:
         return noise
@@ -52,8 +55,10 @@ def find_noise(
 
 
 def _is_ratio_outlier(expected: float, length: int) -> bool:
-    """Return whether the length of a target, in characters, is far from the expected length. A pair
-    with a blank side and a short pair are not outliers."""
+    """Return whether the length of a target, in characters, is far from its expected length. Short
+    pairs are no outliers, and neither are pairs of which a side is blank."""
     shorter = min(expected, length)
     longer = max(expected, length)
-    return longer > _MAX_RATIO * shorter > 0 and longer > _MIN_CHARACTERS
+    if shorter == 0 or longer <= _MIN_CHARACTERS:
+        return False
+    return longer > _MAX_RATIO * shorter

@@ -18,13 +18,16 @@ _HANGUL = re.compile(r"[가-힣]+")
 
 
 def join_marked(tokens: Sequence[str]) -> str:
-    """Join the tokens and write a space for each `SPACE`."""
-    text = " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
-    return text.replace(STAND_IN, SPACE)
+    """Return the text of tokens that mark spaces by `SPACE`."""
+    joined = one_line("".join(tokens))
+    words = joined.replace(SPACE, " ").split()
+    # `STAND_IN` is a U+2581 of the text itself, which must not become a space.
+    return " ".join(words).replace(STAND_IN, SPACE)
 
 
 def normalize_marked(text: str, *, lowercase: bool) -> str:
-    """Normalize a line for tokens that mark spaces by `SPACE`."""
+    """Normalize a line for tokens that mark spaces by `SPACE`. A `SPACE` of the text itself becomes
+    `STAND_IN`."""
     return normalize(text, lowercase=lowercase).replace(SPACE, STAND_IN)
 
 
@@ -46,8 +49,8 @@ class Tokenizer(Source):
         """Return the line of text that consists of the tokens."""
 
     def spell_source(self, tokens: Sequence[str]) -> Sequence[str]:
-        """Return the source tokens in the spelling of the target side, to which this tokenizer
-        belongs."""
+        """Return the target token that copies each source token, in the vocabulary of this target
+        tokenizer. By default, a copy is spelled as the source token."""
         return tokens
 
     def settings(self) -> dict[str, Any]:
