@@ -33,9 +33,10 @@ def bucketed_batches(
     Args:
         source_lengths: number of tokens of each source, without specials.
         target_lengths: number of tokens of each target, without specials.
-        size: the maximum number of pairs in a batch, or the maximum number of target positions in a
-            batch, with EOS and padding.
-        unit: the unit of `size`. A pair with more than `size` tokens forms a batch alone.
+        size: the maximum size of a batch.
+        unit: the unit of `size`. `sentences` counts pairs. `tokens` counts the target positions of
+            the padded batch: tokens, EOS and padding. A pair with more positions than `size` forms
+            a batch alone.
         seed: decides the order together with `epoch`.
         epoch: index of the epoch.
     """
@@ -66,11 +67,11 @@ def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list
 def split_large(
     batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int
 ) -> list[list[int]]:
-    """Halve batches until each has at most `max_cells` cells, so that a very long sentence does not
-    pad many other sentences.
+    """Halve batches until each has at most `max_cells` cells.
 
-    A cell is a position of a padded batch. A sentence with more than `max_cells` tokens forms a
-    batch alone.
+    A cell is a position of a padded batch, with a token or padding. Without this limit, a very long
+    sentence would fill memory, because all other sentences of its batch are padded to its length. A
+    sentence with more than `max_cells` tokens forms a batch alone.
     """
     small = []
     waiting = list(reversed(batches))
@@ -96,20 +97,21 @@ def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -
     """
     longer = np.maximum(source, target)[order]
     difference = (source - target)[order]
-    keys = (np.where(longer % 2 == 1, difference, -difference), longer)  # the last key comes first
-    sorted_order = order[np.lexsort(keys)]
+    zigzag = np.where(longer % 2 == 1, difference, -difference)
+    sorted_order = order[np.lexsort((zigzag, longer))]  # the last key is the first to sort by
     # An array of Python is read faster than numpy's, and takes less memory than a list.
     return iter(array("i", sorted_order.astype(np.intc).tobytes()))
 
 
 def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
-    """Return torchtext's `batch_size_fn` for batches that are measured in padded positions."""
+    """Return torchtext's `batch_size_fn`: the number of positions of a padded batch, given a new
+    pair, the number of pairs with it, and the number of positions without it."""
     # A single number is read several times faster from an array of Python than from numpy's.
     length_array = array("q", lengths.astype(np.int64).tobytes())
 
-    def padded_tokens(index: int, count: int, so_far: int) -> int:
+    def batch_size(index: int, count: int, previous_size: int) -> int:
         # The previous size is (count - 1) * (length of the longest previous pair).
-        longest = so_far // (count - 1) if count > 1 else 0
+        longest = previous_size // (count - 1) if count > 1 else 0
         return count * max(longest, length_array[index])
 
-    return padded_tokens
+    return batch_size

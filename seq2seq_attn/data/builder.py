@@ -14,11 +14,11 @@ Shapes: P pairs of a chunk, F kinds of faults.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, compress, count
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,12 +177,12 @@ def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
     """Encode the tokens of one side of a chunk for a `SideBuilder`."""
     kept = compress(tokenized, keep_P.tolist())
     lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
-    # each new token receives the next number
-    types: defaultdict[str, int] = defaultdict(count().__next__)
-    numbers = np.fromiter(map(types.__getitem__, chain.from_iterable(tokenized)), dtype=np.int32)
-    return TokenizedSide(
-        b"".join(lines), _lengths(lines), list(types), numbers, _lengths(tokenized)
-    )
+    # A dictionary keeps the order of first occurrence.
+    types = list(dict.fromkeys(chain.from_iterable(tokenized)))
+    number_by_type = {token: number for number, token in enumerate(types)}
+    tokens = chain.from_iterable(tokenized)
+    numbers = np.fromiter(map(number_by_type.__getitem__, tokens), dtype=np.int32)
+    return TokenizedSide(b"".join(lines), _lengths(lines), types, numbers, _lengths(tokenized))
 
 
 def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
@@ -235,7 +235,8 @@ class SplitBuilder:
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write the kept pairs of a chunk, and count the tokens and faults of all its pairs."""
         keep = tokenized.keep_P.tolist()
-        for side, lines, tokens in zip(self.sides, chunk[1:], tokenized.sides, strict=True):
+        texts = (chunk.sources, chunk.targets)
+        for side, lines, tokens in zip(self.sides, texts, tokenized.sides, strict=True):
             side.add(compress(lines, keep), tokens, tokenized.keep_P)
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
@@ -244,7 +245,9 @@ class SplitBuilder:
             source == target != ""
             for source, target in zip(chunk.sources, chunk.targets, strict=True)
         )
-        for fault in tokenized.faults_FP.argmax(axis=0)[~tokenized.keep_P]:
+        # `argmax` returns the index of the first True: the first fault of each pair.
+        first_faults_P = tokenized.faults_FP.argmax(axis=0)
+        for fault in first_faults_P[~tokenized.keep_P]:
             self.dropped[FAULTS[fault]] += 1
 
     def write_ids(self, vocabs: Sequence[Vocab]) -> None:

@@ -1,10 +1,13 @@
 """Count the words of the training text, and find stand-ins for unknown words.
 
-Stand-ins are pairs of a source word and a target word that occur in the same sentence pairs:
+A stand-in is a source word that the text always translates by the same target word. In translation,
+it takes the place of an unknown word (`text/known_words.py`). The words of a stand-in occur in the
+same sentence pairs, so that their Dice coefficient is high:
 
     Dice(s, t) = 2 n(s, t) / (n(s) + n(t))
 
-n is the number of sentence pairs, of those at the start of the text, in which the words occur.
+n is the number of sentence pairs in which the words occur, of the first `NUM_PAIRS` of the text.
+
 Memory does not grow with the text, because the rarest words are dropped whenever there are too many
 words.
 """
@@ -55,7 +58,7 @@ Sentences = Sequence[set[str]]
 def count_words(
     files: Sequence[Path], languages: Sequence[str], *, lowercase: bool = False
 ) -> KnownWords:
-    """Return the known words and the stand-ins of a text.
+    """Return the known words of a text, its stand-ins, and the kinds of words that it copies.
 
     Args:
         files: the file of source lines and the file of target lines.
@@ -103,8 +106,15 @@ def _read(path: Path, lowercase: bool) -> Iterator[list[str]]:
 
 
 def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
-    """Return the pairs of words that translate each other, the most frequent pairs first. `sources`
-    and `targets` hold the words of each sentence pair."""
+    """Return pairs of words that translate each other. Each word is in one pair only.
+
+    The most frequent pairs come first. Pairs in a larger share of the sentence pairs than
+    `_MAX_SHARE` come after all other pairs, because words such as `and` make bad stand-ins.
+
+    Args:
+        sources: the source words of each sentence pair.
+        targets: the target words of each sentence pair.
+    """
     source_counts = _count(sources, targets)
     target_counts = _count(targets, sources)
     both = Counter[tuple[str, str]]()
@@ -116,16 +126,19 @@ def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:
         if count >= _LEAST_PAIRS and 2 * count >= _LEAST_DICE * total:
             is_last_choice = count > _MAX_SHARE * len(sources)
             ranks[StandIn(source_word, target_word)] = (is_last_choice, -count)
-    # The words of a phrase, such as New York, form pairs with each other: each word is taken once,
-    # with the same word if possible.
-    pairs = sorted(ranks, key=lambda pair: (pair.source != pair.target, ranks[pair], pair))
-    by_source = {}
-    by_target = {}
-    for pair in pairs:
-        if pair.source not in by_source and pair.target not in by_target:
-            by_source[pair.source] = pair
-            by_target[pair.target] = pair
-    return sorted(by_source.values(), key=lambda pair: (ranks[pair], pair))
+    by_rank = sorted(ranks, key=lambda pair: (ranks[pair], pair))
+    # The words of a phrase, such as New York, form pairs with each other. Each word is taken once,
+    # in a pair of equal words if there is one: those pairs come first here, by rank.
+    equal_first = sorted(by_rank, key=lambda pair: pair.source != pair.target)
+    taken = set()
+    taken_sources = set()
+    taken_targets = set()
+    for pair in equal_first:
+        if pair.source not in taken_sources and pair.target not in taken_targets:
+            taken.add(pair)
+            taken_sources.add(pair.source)
+            taken_targets.add(pair.target)
+    return [pair for pair in by_rank if pair in taken]
 
 
 def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
@@ -158,9 +171,10 @@ def find_copied(sources: Sentences, targets: Sentences) -> list[str]:
     has_sentences = num_words.total() > _MANY_WORDS * len(sources)
     copied = []
     for kind in KINDS:
-        is_copied = num_copied[kind] >= _LEAST_COPIED * num_words[kind]
         if num_types[kind] < _EVIDENCE:
             is_copied = has_sentences
+        else:
+            is_copied = num_copied[kind] >= _LEAST_COPIED * num_words[kind]
         if is_copied:
             copied.append(kind)
     return copied

@@ -93,6 +93,7 @@ def find_links(data: DataConfig, gold: Mapping[str, Path]) -> dict[str, LinkFile
     if path is not None:
         files["train"] = LinkFile(path, False)
     elif data.links != GOLD:
+        # Training has no links, or links by IBM model 1. Gold links only serve evaluation then.
         files.pop("train", None)
     return files
 
@@ -152,9 +153,10 @@ def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, 
     """
     texts = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
-    unmatched = []
+    num_unmatched = 0
 
     def token_links() -> Iterator[Sequence[Link]]:
+        nonlocal num_unmatched
         rows = zip(lines, *texts, *tokens, strict=True)
         for line, source, target, source_tokens, target_tokens in rows:
             words = (links.words(source), links.words(target))
@@ -163,14 +165,15 @@ def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, 
                     parse_pharaoh(line), *words, source_tokens, target_tokens
                 )
             except ValueError:  # the tokenizer has dropped or replaced characters of the words
-                unmatched.append(line)
+                num_unmatched += 1
                 yield ()
 
+    # `_write` reads the generator to its end. Only then is `num_unmatched` complete.
     num_links = _write(directory, token_links())
     note = ""
-    if unmatched:
+    if num_unmatched:
         note = (
-            f"; {len(unmatched):,} pairs have none: their tokens are not the same text as their "
+            f"; {num_unmatched:,} pairs have none: their tokens are not the same text as their "
             "words"
         )
     if not num_links:
@@ -196,7 +199,11 @@ def write_estimated_links(directory: Path) -> str:
 
 
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
-    """Write the links of each training pair, and return the number of links."""
+    """Write the links of each training pair, and return the number of links.
+
+    The file `token_links` has a sequence of integers for each pair, in which the source position
+    and the target position of each link alternate.
+    """
     writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)

@@ -45,7 +45,7 @@ from seq2seq_attn.data.store import (
     write_vectors,
 )
 from seq2seq_attn.data.vocabs import (
-    count_unknown,
+    check_unknown,
     find_vocab_dir,
     make_tokenizers,
     make_vocabs,
@@ -200,7 +200,7 @@ def _build(
             for split in splits:
                 write_vectors(directory, split, source)
         if vocab_dir is not None:
-            notes += count_unknown(counts, vocabs)
+            notes += check_unknown(counts, vocabs)
     for side, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, side))
     _write_words(directory, data, vocab_dir)

@@ -39,7 +39,7 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
     Args:
         data: the `data` section of the configuration.
         own_run: the directory of the run that is trained on this corpus. If this run has copies of
-            the files already, it is returned instead of `data.vocab_from`.
+            the files already, `own_run` is returned instead of `data.vocab_from`.
 
     Raises:
         UsageError: the run in `data.vocab_from` has different languages, tokenizers or
@@ -158,9 +158,9 @@ def make_vocabs(
     return [build_vocab(source, **limits), build_vocab(target, **limits)]
 
 
-def count_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> list[str]:
-    """Return a note for each side: the number of tokens of the training text that are not in the
-    vocabulary of the other run, and the most frequent of these tokens.
+def check_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> list[str]:
+    """Check that the vocabulary of the other run has most tokens of the training text. Return a
+    note for each side, with the number of unknown tokens and the most frequent unknown tokens.
 
     Args:
         counts: how often each token occurs in the training text, for each side.

@@ -7,7 +7,7 @@ import pytest
 
 from seq2seq_attn.data import count_words as module
 from seq2seq_attn.data.count_words import count_words, find_pairs
-from seq2seq_attn.data.vocabs import count_unknown
+from seq2seq_attn.data.vocabs import check_unknown
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.known_words import KnownWords, StandIn
 from seq2seq_attn.text.vocab import build_vocab
@@ -84,7 +84,7 @@ def test_a_text_of_which_most_tokens_are_unknown_is_refused():
     vocab = build_vocab(Counter(["Hund", "Rad"]))
     counts = [Counter({"собака": 7, "Hund": 3}), Counter({"Rad": 1})]
     with pytest.raises(UserError, match=r"70\.0 %"):
-        count_unknown(counts, [vocab, vocab])
+        check_unknown(counts, [vocab, vocab])
 
 
 def count(folder, sources, targets):
