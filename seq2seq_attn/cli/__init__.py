@@ -59,12 +59,13 @@ GROUPS = {
 class GroupedCommand(TyperCommand):
     """A command whose help lists options in groups.
 
-    The group of an option is its `rich_help_panel`, or else its entry in `GROUPS`. A text that
-    begins with a hyphen, such as `-oh no`, is an error, rather than the option `-o`.
+    The group of an option is its `rich_help_panel`, or else its entry in `GROUPS`. For commands
+    with arguments TEXT, a TEXT that begins with a hyphen, such as `-oh no`, is an error: Typer
+    would read it as the option `-o`.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises UsageError if a text begins with a hyphen."""
+        """Parse the arguments. Raises UsageError if a TEXT begins with a hyphen."""
         if any(parameter.name == "texts" for parameter in self.params):
             self._check_texts(args)
         return super().parse_args(ctx, args)
@@ -73,9 +74,11 @@ class GroupedCommand(TyperCommand):
         """Raise UsageError if an argument begins with a hyphen, contains a space, and is not the
         value of an option."""
         with_value = set()
-        for option in self.params:
-            if not getattr(option, "is_flag", True):
-                with_value.update(option.opts)
+        for parameter in self.params:
+            # Arguments have no value after a name, and no attribute `is_flag`.
+            is_option = parameter.param_type_name == "option"
+            if is_option and not parameter.is_flag:
+                with_value.update(parameter.opts)
         former = ""
         for argument in takewhile(lambda argument: argument != "--", args):
             if re.match(r"-[^\s=]*\s", argument) and former not in with_value:

@@ -49,9 +49,10 @@ def serve(
 ) -> None:
     """Serve runs to clients of LibreTranslate and DeepL.
 
-    The page of the first run, and of a second one for the same languages, is at /. If the
-    environment variable SEQ2SEQ_KEY is set, clients must send its value as their key. Needs pip
-    install 'seq2seq-attn[serve]'.
+    The address / has a page that translates and draws attention. The page has the first run, and a
+    second run if both translate the same languages. If the environment variable SEQ2SEQ_KEY is set,
+    clients must send its value as their key. The server is installed by pip install
+    'seq2seq-attn[serve]'.
     """
     require("serve", "starlette", "uvicorn", "python_multipart", "sacrebleu")
     from seq2seq_attn.run import open_runs

@@ -10,6 +10,10 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.runtime.memory import paused_collector
 from seq2seq_attn.text.documents.forms import FORMS
 
+_WITHOUT_OPTION = ("max_length_extra", "scorers")
+"""search settings that few users need; only `--set` takes them"""
+_SEARCH_OPTIONS = [name for name in SearchConfig.model_fields if name not in _WITHOUT_OPTION]
+
 
 class TranslateOptions(TypedDict, total=False):
     texts: Annotated[
@@ -83,14 +87,12 @@ class TranslateOptions(TypedDict, total=False):
     precision: shared.TranslationPrecision
 
 
-@shared.command(
-    *(name for name in SearchConfig.model_fields if name not in ("max_length_extra", "scorers"))
-)
+@shared.command(*_SEARCH_OPTIONS)
 def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> None:
     """Translate texts, a file or standard input, line by line.
 
-    Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for
-    each, or tabs.
+    Output line i translates input line i. A run with several sources takes one TEXT or one -i FILE
+    for each source, or lines with a column for each source, separated by tabs.
     """
     with paused_collector():
         from seq2seq_attn.api.translate import translate_lines
