@@ -75,9 +75,9 @@ class GroupedCommand(TyperCommand):
         value of an option."""
         with_value = set()
         for parameter in self.params:
-            # Arguments have no value after a name, and no attribute `is_flag`.
-            is_option = parameter.param_type_name == "option"
-            if is_option and not parameter.is_flag:
+            # Arguments have no attribute `is_flag`. Like flags, they have no name before a value.
+            is_flag = getattr(parameter, "is_flag", True)
+            if not is_flag:
                 with_value.update(parameter.opts)
         former = ""
         for argument in takewhile(lambda argument: argument != "--", args):
