@@ -11,7 +11,7 @@ from seq2seq_attn.runtime.memory import paused_collector
 from seq2seq_attn.text.documents.forms import FORMS
 
 _WITHOUT_OPTION = ("max_length_extra", "scorers")
-"""search settings that few users need; only `--set` takes them"""
+"""search settings that only `--set` takes"""
 _SEARCH_OPTIONS = [name for name in SearchConfig.model_fields if name not in _WITHOUT_OPTION]
 
 
