@@ -50,7 +50,7 @@ nb_merge_streams = True
 nb_custom_formats = {".py": ["scripts.laboratory.pages.site.read_notebook", {}]}
 
 NAVIGATION = {
-    "Begin": ["docs/tutorial", "docs/own-text"],
+    "Begin": ["docs/tutorial", "docs/own-text", "docs/choose"],
     "Course": [
         "docs/learn/1-one-vector",
         "docs/learn/2-attention",

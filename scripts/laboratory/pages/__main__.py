@@ -30,6 +30,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     yield languages.PAGE, languages.own_text_page()
     yield DOCS / "serve.md", serve_page()
     yield DOCS / "evaluate.md", evaluate_page()
+    yield DOCS / "choose.md", choose_page()
     yield DOCS / "results.md", results.results_page(evaluated)
     yield DOCS / "quality.md", quality.quality_page()
     yield DOCS / "mechanisms.md", mechanisms.mechanisms_page()
@@ -65,6 +66,13 @@ def evaluate_page() -> str:
     block = render("evaluate.md.j2", record=load_records(RECORDS)["null-comparison"])
     text = (DOCS / "evaluate.md").read_text(encoding="utf-8")
     return replace_block(text, "error rates", block)
+
+
+def choose_page() -> str:
+    """docs/choose.md, with the race on small texts as the record has it."""
+    block = render("choose.md.j2", record=load_records(RECORDS)["small-race"])
+    text = (DOCS / "choose.md").read_text(encoding="utf-8")
+    return replace_block(text, "small race", block)
 
 
 def problems() -> Iterator[str]:
