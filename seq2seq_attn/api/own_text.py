@@ -89,8 +89,9 @@ def choose_config(counts: Counts) -> str:
         num_pairs = min(num_pairs, largest_small_text)
     name = next((name for size, name in SIZES if num_pairs < size), "own-large")
     log.info(
-        f"settings: {name}, for {counts.num_pairs:,} pairs of {_KINDS[counts.source.kind]} and "
-        f"{_KINDS[counts.target.kind]}; change them with -c and --set"
+        f"settings: {name}, for {counts.num_pairs:,} pairs; source lines are "
+        f"{_KINDS[counts.source.kind]}, and target lines are {_KINDS[counts.target.kind]}; change "
+        "the settings with -c and --set"
     )
     return name
 
@@ -190,7 +191,7 @@ def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
         num_characters = sentences.characters.total()
         if num_characters <= MAX_SPELLED * len(sentences.lines):
             name, target_name = "characters", None
-    reason = f"lines are {_KINDS[source.kind]} and {_KINDS[target.kind]}"
+    reason = f"source lines are {_KINDS[source.kind]}, and target lines {_KINDS[target.kind]}"
     # If the target has a tokenizer of its own, only the source is split into subwords.
     has_few_words = source.is_closed and (target.is_closed or target_name is not None)
     if name == "sentencepiece" and has_few_words:

@@ -332,7 +332,8 @@ class Warnings:
             tokens = f"{counts['unknown']:,} of {counts['tokens']:,} tokens"
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
             message = "%s%s unknown to this run, on %s, such as: %s"
-            log.warning(message, self._where, tokens, lines, ", ".join(self._examples))
+            examples = ", ".join(f'"{token}"' for token in self._examples)
+            log.warning(message, self._where, tokens, lines, examples)
         if self._warned:
             lines = ", ".join(map(str, self._warned[:_MAX_EXAMPLES]))
             message = "%s%s of %s may lack a part of the text or a term, such as line %s"

@@ -38,7 +38,8 @@ def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):
     (tmp_path / "in").write_text("Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(words))
     translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", max_length_ratio=9)
     assert caplog.messages[0].startswith(f"{tmp_path / 'in'}: 23 of 26")
-    assert caplog.messages[0].endswith(f": Hallo, Welt, {', '.join(words[:8])}")
+    quoted = ", ".join(f'"{word}"' for word in ["Hallo", "Welt", *words[:8]])
+    assert caplog.messages[0].endswith(f": {quoted}")
 
 
 def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
