@@ -1,5 +1,7 @@
-"""Reject settings that cannot be trained, before data is prepared. The model is built on the meta
-device, without weights."""
+"""Reject settings that cannot be trained, before data is prepared.
+
+The model is built on the meta device, where weights take no memory.
+"""
 
 import logging
 
@@ -30,11 +32,11 @@ log = logging.getLogger(__name__)
 
 def check_config(config: Config) -> None:
     """Check that the settings fit together and fit the machine. Settings without effect are
-    accepted.
+    accepted. Log a warning if no setting limits the length of training.
 
     Raises:
-        UsageError: for example, a variant or language is unknown, sizes do not fit together, or a
-            device does not exist.
+        UsageError: settings do not fit: for example, a variant or language is unknown, sizes do
+            not fit together, or a device does not exist.
         UserError: a package that training needs is not installed.
     """
     require("train", "sacrebleu", "torchtext")
@@ -42,33 +44,42 @@ def check_config(config: Config) -> None:
     _check_objectives(config, model)
     _check_search(config)
     resolve_device(config.train.device)
-    Schedules(config.train, updates_per_epoch=1)
+    Schedules(config.train, updates_per_epoch=1)  # checks the schedules; the number is unknown here
     check_graphs(config, model)
     _warn_without_limit(config)
     _check_data(config)
 
 
 def build_on_meta(config: Config) -> Seq2Seq:
-    """Build the model on the meta device. Its vocabularies have only special tokens, because the
-    true sizes are unknown before data is prepared."""
-    layout = config.data.layout
+    """Return the model on the meta device.
+
+    The sizes of vocabularies and vectors are unknown before data is prepared. So the vocabularies
+    have only special tokens, and vectors have one number.
+
+    Raises:
+        UsageError: sizes do not fit together, or the model has more than `MAX_PARAMETERS`.
+    """
+    num_source_ids = len(SPECIALS)
+    # Separate vocabularies differ in size, so embeddings cannot be shared by mistake.
+    num_target_ids = num_source_ids if config.data.vocab.joint else num_source_ids + 1
     model = model_without_weights(
         config.model,
-        num_source_ids=len(SPECIALS),
-        num_target_ids=len(SPECIALS) + (not config.data.vocab.joint),
-        vector_sizes=layout.vector_sizes(1),
+        num_source_ids=num_source_ids,
+        num_target_ids=num_target_ids,
+        vector_sizes=config.data.layout.vector_sizes(size=1),
     )
-    number = sum(tensor.numel() for tensor in model.state_dict().values())
-    if number > MAX_PARAMETERS:
+    num_parameters = sum(tensor.numel() for tensor in model.state_dict().values())
+    if num_parameters > MAX_PARAMETERS:
         raise UsageError(
-            f"model: {number:,} parameters besides the vocabulary's; expected at most "
+            f"model: {num_parameters:,} parameters besides the vocabulary's; expected at most "
             f"{MAX_PARAMETERS:,}; lower a size, such as model.hidden_size, or the number of layers"
         )
     return model
 
 
 def _check_objectives(config: Config, model: Seq2Seq) -> None:
-    """Check the objectives, and that one of them trains attention that draws positions."""
+    """Check the objectives. If the attention draws positions, check that an objective trains the
+    attention."""
     trains_draws = False
     for name, objective in build_objectives(config, model).items():
         if objective.needs_reverse:
@@ -85,7 +96,8 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
 
 
 def _check_search(config: Config) -> None:
-    """Check the search, its scorers, and the metric of a language model."""
+    """Check that the search, its scorers and the validation metric exist, and that a language model
+    is validated by perplexity."""
     _, search = find_search(config.search)
     for name in search.scorers:
         find_build(SCORER, name)
@@ -100,15 +112,16 @@ def _check_search(config: Config) -> None:
 
 
 def _check_data(config: Config) -> None:
-    """Check the settings of the corpus, and load spaCy tokenizers."""
+    """Check the settings of the corpus, and that spaCy has a tokenizer for each language."""
     data = config.data
-    split_names(data)  # raises an error if the corpus needs a setting that is missing
+    # Each call raises an error if the corpus needs a setting that is missing or not valid.
+    split_names(data)
     links_file(data)
     find_extra(data)
     if data.tokenizer.name != "spacy":
         return
     languages = data.layout.texts
-    if data.tokenizer.target is None:
+    if data.tokenizer.target is None:  # the target has the tokenizer of the source
         languages.append(data.target_language)
     for language in languages:
         SpacyTokenizer(language)

@@ -1,15 +1,17 @@
 """Checkpoints: the state that an exact resume needs, in `last/state.safetensors` of a run.
 
-Its tensors are the weights, their average, the moments of the optimizer and the states of the
-random number generators. The header of the file holds the counters (`TrainState`), the state of the
-loss scaler, and settings of the session that affect results. The best model, which is used for
-translation, is in a separate file (`model.safetensors` of the run directory).
+The tensors of this file are the weights, the average of the weights, the moments of the optimizer
+and the states of the random number generators. The header of the file holds the counters
+(`TrainState`), the state of the loss scaler, and settings of the session that affect results. The
+best model, which is used for translation, is in a separate file (`model.safetensors` of the run
+directory).
 """
 
 from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Window:
-    """Sums over the applied updates since the last logged `train` line."""
+    """Sums over the updates that were applied since the last `train` line of `metrics.jsonl`."""
 
     num_updates: int = 0
     num_tokens: int = 0
@@ -44,7 +46,7 @@ class Window:
     """the sum of terms and the count of each objective, by name"""
 
     def add(self, result: UpdateResult) -> None:
-        """Add the sums of an applied update."""
+        """Add an update that was applied."""
         self.num_updates += 1
         self.num_tokens += result.num_tokens
         self.loss_sum += result.loss_sum
@@ -56,7 +58,7 @@ class Window:
             sums[1] += count
 
     def mean_terms(self) -> dict[str, float]:
-        """Return the mean term of each objective. It is NaN if the count is zero."""
+        """Return the mean term of each objective by name. The mean is NaN if the count is zero."""
         means = {}
         for name, (total, count) in self.terms.items():
             means[name] = total / count if count else math.nan
@@ -80,18 +82,22 @@ class TrainState:
     num_bad: int = 0
     """number of updates that were skipped because the loss or a gradient was not finite"""
     num_bad_in_row: int = 0
+    """number of updates that were skipped since the last applied update, for the same reason"""
     validated_at: int = 0
-    """the update of the last validation"""
+    """the update of the last validation; 0 before the first validation"""
     saved_at: int | None = None
-    """the update of the last saved state; None before the first"""
+    """the update of the last saved state; None before the first state is saved"""
     best_score: float | None = None
+    """the configured metric in the best validation"""
     best_rank: list[float] | None = None
-    """the values by which validations are compared; a larger list is better"""
+    """the values by which validations are compared, of the best validation; a larger list is
+    better"""
     best_update: int | None = None
+    """the update of the best validation"""
     best_num_cut: int = 0
     """number of hypotheses that the length limit ended, in the best validation"""
     num_without_better: int = 0
-    """number of validations since the best validation"""
+    """number of validations since the last validation that counts as better for `patience`"""
     end_reason: str | None = None
     """the reason why training ended; None before the end"""
     metrics_position: int = 0
@@ -99,8 +105,8 @@ class TrainState:
     window: Window = field(default_factory=Window)
 
     def record_update(self, result: UpdateResult, batches: UpdateBatches) -> None:
-        """Record an update that was applied or skipped. If its batches are the last of the epoch,
-        record the end of the epoch."""
+        """Record an update that was applied or skipped, and the end of the epoch if the update
+        has the last batches of the epoch."""
         self.batches_done += len(batches.indices)
         if batches.ends_epoch:
             self.epoch += 1
@@ -115,38 +121,44 @@ class TrainState:
             self.window.add(result)
 
     def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
-        """Record a validation. Return whether it is the best so far by the configured metric; equal
-        scores are compared by perplexity, because BLEU is 0 early in training. After a perfect
-        score, a validation with the same score counts as one without a better score."""
+        """Record a validation, and return whether the validation is the best so far by the
+        configured metric. Equal scores are compared by perplexity, because BLEU is 0 early in
+        training."""
         self.validated_at = self.update
         metric = config.validation.metric
         score = validation.scores[metric]
+        perplexity = validation.scores["perplexity"]
         is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
-        rank = [-score if is_lower_better else score, -validation.scores["perplexity"]]
-        if self.best_rank is None or rank > self.best_rank:
-            was_perfect = self.best_score == (0.0 if is_lower_better else 100.0)
-            self.num_without_better = self.num_without_better + 1 if was_perfect else 0
+        perfect_score = 0.0 if is_lower_better else 100.0
+        rank = [-score if is_lower_better else score, -perplexity]
+        is_best = self.best_rank is None or rank > self.best_rank
+        # After a perfect score, only the perplexity can improve, which does not prolong training.
+        if is_best and self.best_score != perfect_score:
+            self.num_without_better = 0
+        else:
+            self.num_without_better += 1
+        if is_best:
             self.best_rank = rank
             self.best_update = self.update
             self.best_score = score
             self.best_num_cut = validation.num_cut
-            return True
-        self.num_without_better += 1
-        return False
+        return is_best
 
     def is_validation_due(self, config: TrainConfig) -> bool:
-        """Return whether a validation is due after this update and has not been made. (A resume may
-        start with a validation.)"""
+        """Return whether a validation is due after the last update and has not been made: every
+        `every_updates` updates, or else at the end of each epoch. A state may be saved before its
+        validation, so a resume may start with a validation."""
         if self.update == self.validated_at:
             return False
         every_updates = config.validation.every_updates
         if every_updates is None:
-            return self.batches_done == 0
+            is_end_of_epoch = self.batches_done == 0
+            return is_end_of_epoch
         return self.update % every_updates == 0
 
     def is_save_due(self, config: TrainConfig) -> bool:
-        """Return whether the state must be saved now: the run is new, or `checkpoint_every_updates`
-        divides the update and this update has not been saved."""
+        """Return whether the state must be saved now: the run is new, or a multiple of
+        `checkpoint_every_updates` updates is complete and has not been saved."""
         if self.saved_at is None:
             return True
         return self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
@@ -169,11 +181,11 @@ class TrainState:
 
 
 def save_training(run: Run, updater: Updater, state: TrainState) -> None:
-    """Save the training state, with the random number generators of all ranks. All ranks call this
-    function; only the first rank writes.
+    """Save the weights, the optimizer, the counters, and the random number generators of all ranks.
+    All ranks call this function; only the first rank writes.
 
     Raises:
-        UserError: a weight or a moment is not finite. The previous state is kept.
+        UserError: a weight or a moment is not finite. The state that was saved before is kept.
     """
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
@@ -193,30 +205,9 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
     Raises:
         UserError: the state does not fit the model, or was saved by a different version.
     """
-    tensors = saved.tensors
-    values = saved.values
-    effects = {
-        "num_threads": "the last bits of sums may differ; see train.num_threads",
-        "precision": "results will differ; see train.precision",
-        "num_processes": "dropout masks will differ",
-        "torch": "the last bits of results may differ",
-    }
-    if updater.device.type != "cpu":
-        del effects["num_threads"]
     try:
-        circumstances = _circumstances(updater)
-        for key, effect in effects.items():
-            if circumstances[key] != values[key]:
-                text = "%s: %s in this session, %s before: %s"
-                log.warning(text, key, circumstances[key], values[key], effect)
-        load_tensors(updater, tensors)
-        if updater.scaler and values["scaler"]:
-            updater.scaler.load_state_dict(values["scaler"])
-        if updater.group.rank < values["num_processes"]:
-            set_rng_state(tensors, updater.device, updater.group.rank)
-        state = TrainState(**values["state"])
-        state.window = Window(**values["state"]["window"])
-        return state
+        _warn_about_changes(saved.values, updater)
+        return _restore(saved, updater)
     except torch.OutOfMemoryError:
         raise
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -226,8 +217,40 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
         ) from None
 
 
+def _warn_about_changes(values: Mapping[str, Any], updater: Updater) -> None:
+    """Log a warning for each of the `_circumstances` that differs from the values of the session
+    that saved the state."""
+    effects = {
+        "num_threads": "the last bits of sums may differ; see train.num_threads",
+        "precision": "results will differ; see train.precision",
+        "num_processes": "dropout masks will differ",
+        "torch": "the last bits of results may differ",
+    }
+    if updater.device.type != "cpu":
+        del effects["num_threads"]
+    circumstances = _circumstances(updater)
+    for key, effect in effects.items():
+        if circumstances[key] != values[key]:
+            text = "%s: %s in this session, %s before: %s"
+            log.warning(text, key, circumstances[key], values[key], effect)
+
+
+def _restore(saved: Saved, updater: Updater) -> TrainState:
+    """Restore the session as `restore_training` does, without checks of the saved state."""
+    values = saved.values
+    load_tensors(updater, saved.tensors)
+    if updater.scaler and values["scaler"]:
+        updater.scaler.load_state_dict(values["scaler"])
+    rank = updater.group.rank
+    if rank < values["num_processes"]:  # a further rank keeps the generator of its seed
+        set_rng_state(saved.tensors, updater.device, rank)
+    state = TrainState(**values["state"])
+    state.window = Window(**values["state"]["window"])
+    return state
+
+
 def _circumstances(updater: Updater) -> dict[str, Any]:
-    """Return the settings of a session that affect the last bits of its results."""
+    """Return the properties of a session on which its results depend, besides the configuration."""
     return {
         "num_threads": torch.get_num_threads(),
         "precision": updater.precision,
@@ -238,11 +261,12 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
 
 def _weights(updater: Updater) -> dict[str, Tensor]:
     """Return the parameters and buffers of the trained models, and the average of the weights, by
-    name. A parameter that is shared appears once."""
-    weights = {}
-    trained = updater.trained
-    for name, tensor in (*trained.named_parameters(), *trained.named_buffers()):
-        weights[f"model/{name}"] = tensor
+    name. A parameter that layers share has a single name."""
+    weights: dict[str, Tensor] = {}
+    for name, parameter in updater.trained.named_parameters():
+        weights[f"model/{name}"] = parameter
+    for name, buffer in updater.trained.named_buffers():
+        weights[f"model/{name}"] = buffer
     if updater.average:
         for name, average in updater.average.weights.items():
             weights[f"average/{name}"] = average
@@ -250,33 +274,38 @@ def _weights(updater: Updater) -> dict[str, Tensor]:
 
 
 def training_tensors(updater: Updater) -> dict[str, Tensor]:
-    """Return the weights, their average, and the moments and step counts of the optimizer by
-    parameter index."""
+    """Return the weights, the average of the weights, and the moments and step counts of the
+    optimizer. The key of a weight is `model/NAME`, of an average `average/NAME`, and of a moment or
+    step count `optimizer/INDEX/KEY` with the index of the parameter."""
     tensors = _weights(updater)
-    for number, state in updater.optimizer.state_dict()["state"].items():
+    for index, state in updater.optimizer.state_dict()["state"].items():
         for key, value in state.items():
-            tensors[f"optimizer/{number}/{key}"] = value
+            tensors[f"optimizer/{index}/{key}"] = value
     return tensors
 
 
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
-    """Load the tensors that `training_tensors` returned. The optimizer has the settings of the
-    configuration. Raises KeyError or RuntimeError: the tensors do not fit the model."""
+    """Load the tensors that `training_tensors` returned. The optimizer keeps the settings of the
+    configuration, such as its learning rate.
+
+    Raises:
+        KeyError: a weight is missing.
+        RuntimeError: a weight has another shape.
+    """
     for name, tensor in _weights(updater).items():
         tensor.copy_(tensors[name])
     moments: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
-        kind, _, key = name.partition("/")
-        if kind == "optimizer":
-            number, _, key = key.partition("/")
-            moments.setdefault(int(number), {})[key] = tensor
+        if name.startswith("optimizer/"):
+            _, index, key = name.split("/")
+            moments.setdefault(int(index), {})[key] = tensor
     updater.optimizer.load_state_dict({**updater.optimizer.state_dict(), "state": moments})
 
 
 def rng_state(device: torch.device, rank: int) -> dict[str, Tensor]:
-    """Return the states of torch's random number generators. Training on this rank draws all random
-    numbers from them."""
+    """Return the states of torch's random number generators, from which training on this rank draws
+    all random numbers."""
     tensors = {f"rng/{rank}/torch": torch.get_rng_state()}
     if device.type == "cuda":
         tensors[f"rng/{rank}/cuda"] = torch.cuda.get_rng_state(device)
@@ -284,9 +313,9 @@ def rng_state(device: torch.device, rank: int) -> dict[str, Tensor]:
 
 
 def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int) -> None:
-    """Restore the random number generators of a rank. The generator of the GPU is restored only if
-    the state has one."""
+    """Restore the random number generators of a rank. The generator of a GPU is restored only if
+    the state was saved by training on a GPU."""
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
-    cuda = f"rng/{rank}/cuda"
-    if device.type == "cuda" and cuda in tensors:
-        torch.cuda.set_rng_state(tensors[cuda], device)
+    cuda_key = f"rng/{rank}/cuda"
+    if device.type == "cuda" and cuda_key in tensors:
+        torch.cuda.set_rng_state(tensors[cuda_key], device)

@@ -1,10 +1,9 @@
-"""Data-parallel training in several processes, which `torchrun` starts. A single process exchanges
-no data.
+"""Data-parallel training in several processes, which `torchrun` starts.
 
 Every process ("rank") has the whole model and a share of the pairs of each batch. Gradients are
 sums over target tokens, divided by the number of target tokens of all ranks. So an update without
-dropout equals the update of a single process with the whole batch. The ranks share a prepared
-corpus and a run directory. Only the first rank writes to the run directory.
+dropout equals the update of a single process with the whole batch, except for rounding. The ranks
+share a prepared corpus and a run directory. Only the first rank writes to the run directory.
 """
 
 import logging
@@ -30,8 +29,9 @@ wait."""
 
 @dataclass(frozen=True)
 class Group:
-    """The processes of a training run, as seen by one rank. Methods that exchange values must be
-    called by all ranks."""
+    """The processes of a training run, as seen by one rank. All ranks must call the methods that
+    exchange values: `in_turn`, `broadcast`, `gather`, `sum`, `elementwise_max` and `sum_gradients`.
+    In a group of one process, nothing is exchanged."""
 
     rank: int = 0
     size: int = 1
@@ -53,7 +53,7 @@ class Group:
         return items[self.rank :: self.size]
 
     def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
-        """Merge the items of all ranks in the original order, which `share` has distributed."""
+        """Merge the shares of all ranks into a list in the order of the items before `share`."""
         interleaved: list[T | None] = [None] * sum(map(len, shares))
         for rank, share in enumerate(shares):
             interleaved[rank :: self.size] = share
@@ -65,8 +65,8 @@ class Group:
         first rank has written. No rank continues before all ranks have left the block.
 
         Raises:
-            SystemExit: the block raised an error on the first rank, and this is a further rank. So
-                the error is printed once. The exit code is the exit code of the error.
+            SystemExit: on further ranks, if the block raised a `UserError` or `OSError` on the
+                first rank. The exit code is that of the error, which only the first rank prints.
         """
         if self.is_first:
             try:
@@ -75,16 +75,17 @@ class Group:
                 # an OSError has no exit code
                 self.broadcast(getattr(error, "exit_code", UserError.exit_code))
                 raise
-            self.broadcast(None)  # no exit code: the block has ended without an error
-        else:
-            exit_code = self.broadcast(None)
-            if exit_code is not None:
-                raise SystemExit(exit_code)
+        # The first rank sends None here, because its block has ended without an error.
+        exit_code = self.broadcast(None)
+        if exit_code is not None:
+            raise SystemExit(exit_code)
+        if not self.is_first:
             yield
-        self.gather(None)
+        self.gather(None)  # waits for all ranks
 
     def broadcast(self, value: T) -> T:
-        """Return the value of the first rank, on all ranks."""
+        """Return the value of the first rank, on all ranks. The values of further ranks are
+        ignored."""
         if self.size == 1:
             return value
         values = [value]
@@ -92,7 +93,7 @@ class Group:
         return values[0]
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all ranks, in the order of ranks."""
+        """Wait for all ranks, and return their values in the order of ranks."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -124,6 +125,7 @@ class Group:
             gradient.copy_(total.view_as(gradient))
 
     def _reduce(self, values: Sequence[float], operation: Any) -> list[float]:
+        """Combine each value with the values of the other ranks by an operation."""
         if self.size == 1 or not values:
             return list(values)
         reduced = torch.tensor(values, dtype=torch.float64)
@@ -136,8 +138,8 @@ ALONE = Group()
 
 @contextmanager
 def join_group() -> Iterator[Group]:
-    """Yield the group of processes that `torchrun` started, or a group of this process alone. All
-    ranks except the first log only errors.
+    """Yield the group of processes that `torchrun` started, or a group of this process alone. In the
+    block, all ranks except the first log only errors.
 
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
@@ -177,7 +179,11 @@ def join_group() -> Iterator[Group]:
 
 
 def local_device(name: str) -> torch.device:
-    """Return the device of a rank. Each rank of a machine has a GPU for itself.
+    """Return the device of this rank. If a machine runs several ranks, each rank has a GPU for
+    itself.
+
+    Args:
+        name: the setting `train.device`.
 
     Raises:
         UsageError: the device does not exist, there are more ranks than GPUs, or the setting names

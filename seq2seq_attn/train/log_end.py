@@ -1,6 +1,6 @@
-"""Log the end of a training run: what was reached, in words, and the commands to go on with.
+"""Log the end of a training run: the scores in words, advice on settings, and the next commands.
 
-The words are counts of the validation text, which are true for any text.
+All numbers are counted on the validation set, so the words hold for any language and kind of text.
 """
 
 import json
@@ -16,13 +16,15 @@ from seq2seq_attn.run import Run
 
 BY_HEART = 0.25
 """A model has learnt its training text by heart if the loss in training, which includes dropout, is
-less than this share of the loss in validation. The share was 0.04 for 3,600 words and their
-sounds."""
-RISING = 0.02
-"""A score still rises if it gains at least this share of itself in the last quarter of training."""
+less than this share of the loss in validation. The share was 0.04 for letters to sounds, trained on
+3,600 words (docs/own-text.md)."""
+IMPROVING = 0.02
+"""A score still improves if the change in the last quarter of training is more than this share of
+the score."""
 _WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))
-"""How much of the references' word order the translations have, by the share of their sequences of
-four words that the references have too. Sequences of four words are BLEU's longest."""
+"""How much of the references' word order the translations have. Each entry has the upper limit of a
+share and the word for shares up to this limit. The share is that of the translations' sequences of
+four words, the longest of BLEU, which also occur in the references."""
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +34,7 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
     commands.
 
     Args:
-        copied_bleu: The result of `Validator.copied_bleu`.
+        copied_bleu: BLEU of the untranslated source; None if a source line is not a single text.
     """
     lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
@@ -45,8 +47,9 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
         return  # nothing was validated, or the run is a language model
     metric = config.train.validation.metric
     has_exact = "exact" in best
-    for name in dict.fromkeys(["exact" if has_exact else "bleu", metric]):
-        if name in METRICS:
+    main_metric = "exact" if has_exact else "bleu"
+    for name in dict.fromkeys([main_metric, metric]):
+        if name in METRICS:  # perplexity is not
             log.info(_describe_metric(name, validations, best))
     if best.get("ngram_shares") and not has_exact:
         log.info(describe_word_order(best["ngram_shares"]))
@@ -55,10 +58,11 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
             "for comparison: the source text itself, not translated, has BLEU %.1f", copied_bleu
         )
     losses = [event["nll"] for event in events if event["event"] == "train"]
-    has_diverged = validations[-1]["perplexity"] is None or None in losses[-1:]
-    advice = None if has_diverged else describe_fit(losses, validations, metric)
-    if advice is not None:
-        log.info(advice)
+    last_values = [validations[-1]["perplexity"], *losses[-1:]]
+    if None not in last_values:  # None stands for a number that was not finite
+        advice = describe_fit(losses, validations, metric)
+        if advice is not None:
+            log.info(advice)
     log.info("next:")
     for command in next_commands(run, config, best):
         log.info("  %s", command)
@@ -68,24 +72,24 @@ def describe_fit(
     losses: Sequence[float], validations: Sequence[JsonObject], metric: str
 ) -> str | None:
     """Describe what limits the score: training that was too short, or a training text that is
-    learnt by heart. Return None if it is neither.
+    learnt by heart. Return None if neither limits the score.
 
     Args:
-        losses: mean negative log-likelihoods of target tokens in training.
+        losses: mean negative log-likelihoods of target tokens in training, oldest first.
         validations: the validations, oldest first.
     """
     last = validations[-1]
     num_updates = last["update"]
-    before = [line for line in validations if line["update"] <= 0.75 * num_updates]
-    if before and metric in METRICS:
-        sign = -1 if METRICS[metric].is_lower_better else 1
-        earlier = sign * max(sign * line[metric] for line in before)
-        gain = sign * (last[metric] - earlier)
-        if gain > RISING * max(earlier, last[metric]) and last.get("is_best"):
+    early = [line[metric] for line in validations if line["update"] <= 0.75 * num_updates]
+    if early and metric in METRICS and last.get("is_best"):
+        best_early = min(early) if METRICS[metric].is_lower_better else max(early)
+        gain = abs(last[metric] - best_early)  # never a loss, because the last score is the best
+        if gain > IMPROVING * max(best_early, last[metric]):
             return (
-                f"the score still rose at the end ({earlier:.1f} {METRICS[metric].title} after "
-                f"three quarters of the updates, {last[metric]:.1f} at the end): train longer, "
-                f"with --set train.max_updates={2 * num_updates} --set train.max_epochs=null"
+                f"the score still improved at the end ({best_early:.1f} {METRICS[metric].title} "
+                f"after three quarters of the updates, {last[metric]:.1f} at the end): train "
+                f"longer, with --set train.max_updates={2 * num_updates} --set "
+                "train.max_epochs=null"
             )
     if losses and losses[-1] < BY_HEART * math.log(last["perplexity"]):
         return (
@@ -97,7 +101,7 @@ def describe_fit(
 
 
 def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObject) -> str:
-    """Describe the score of the saved model, and of the first and the last validation."""
+    """Describe the score of the saved model and the scores of the first and last validation."""
     metric = METRICS[name]
     first, last = validations[0], validations[-1]
     return (
@@ -107,32 +111,40 @@ def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObj
 
 
 def describe_word_order(shares: Sequence[float]) -> str:
-    """Describe how many words, and sequences of four words, the references share with the
-    translations.
+    """Describe how many words and sequences of four words of the translations occur in the
+    references.
 
     Args:
-        shares: For sequences of one word to four words, the share that occurs in the reference.
+        shares: The share of the translations' sequences of N words that occur in the references,
+            for N from 1 to 4.
     """
-    words, *_, longest = shares
-    amount = next(text for limit, text in _WORD_ORDER if longest <= limit)
+    word_share = shares[0]
+    longest_share = shares[-1]
+    amount = next(text for limit, text in _WORD_ORDER if longest_share <= limit)
     return (
-        f"of 100 words of its translations, {100 * words:.0f} are in the reference; of 100 "
-        f"sequences of four words, {100 * longest:.0f}: {amount} of the word order is that of the "
-        "references"
+        f"of 100 words of its translations, {100 * word_share:.0f} are in the reference; of 100 "
+        f"sequences of four words, {100 * longest_share:.0f}: {amount} of the word order is that "
+        "of the references"
     )
 
 
 def next_commands(run: Run, config: Config, validation: JsonObject) -> list[str]:
-    """Return the commands that translate a validation sentence, evaluate the run, and write a page
-    with all translations."""
+    """Return the commands that translate a sentence of the validation set, evaluate the run, and
+    write a page with all translations.
+
+    Args:
+        validation: A validation, whose first sample is the sentence. Without samples, or if a
+            source line is not a single text, no command translates.
+    """
     path = shlex.quote(str(run.path))
     commands = []
-    samples = validation.get("samples") or []
+    samples = validation.get("samples")
     if samples and config.data.layout.is_one_text:
-        text = shlex.quote(samples[0]["source"])
-        end_of_options = "-- " if samples[0]["source"].startswith("-") else ""
-        commands.append(f"seq2seq translate --run {path} {end_of_options}{text}")
-    split = "" if len(run.splits) > 1 else " --split valid"  # else it has no test set
+        sentence = samples[0]["source"]
+        end_of_options = "-- " if sentence.startswith("-") else ""
+        commands.append(f"seq2seq translate --run {path} {end_of_options}{shlex.quote(sentence)}")
+    has_test_set = len(run.splits) > 1
+    split = "" if has_test_set else " --split valid"
     commands.append(f"seq2seq evaluate {path}{split}")
     commands.append(f"seq2seq evaluate {path}{split} --report report.html")
     return commands

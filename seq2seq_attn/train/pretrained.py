@@ -1,8 +1,8 @@
 """Set the start values of a new model that are not random.
 
-There are three kinds: the weights of another run (`train.start_from`), word vectors
+There are three kinds of start values: the weights of another run (`train.start_from`), word vectors
 (`model.embedding`), and the translation table of an output layer that has a table (`TakesTable`).
-The weights of another run include its trained word vectors and its table.
+The weights of another run include the word vectors and the table of that run.
 
 Runs, files and training pairs are read only when training starts. So a run that is resumed or was
 moved does not need them.
@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 def check_start_values(config: Config) -> None:
     """Check the settings of start values as far as possible before data is prepared.
 
-    A warning is logged if a setting of the model differs from the run to start from and the shapes
-    of the weights are the same.
+    Log a warning for each model setting that differs from the run to start from, although the
+    weights have the same shapes.
 
     Raises:
         UsageError: the run to start from differs in the settings of the model, the tokenizer or the
@@ -40,33 +40,17 @@ def check_start_values(config: Config) -> None:
         UserError: a run or a file is missing or damaged.
     """
     if config.train.start_from is None:
-        for side, path in config.model.embedding.files().items():
-            size = vector_size(path)
-            if size != config.model.embedding_size:
-                raise UsageError(
-                    f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and "
-                    f"model.embedding_size is {config.model.embedding_size}; set "
-                    f"model.embedding_size={size}"
-                )
+        _check_vectors(config.model)
         return
     run = Run(config.train.start_from)
     try:
         start_config = run.config
     except UserError as error:
         raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
-    sections = []
-    if start_config.data.tokenizer != config.data.tokenizer:
-        sections.append("data.tokenizer")
-    if start_config.data.vocab != config.data.vocab:
-        sections.append("data.vocab")
-    try:
-        run.load_model(config.model)
-    except UserError:
-        run.load_model(start_config.model)  # raises if the run is damaged
-        sections.append("model")
-    if sections:
+    section = _find_mismatch(run, start_config, config)
+    if section is not None:
         raise UsageError(
-            f"train.start_from={run.path}: its {sections[0]} settings differ from this run's; copy "
+            f"train.start_from={run.path}: its {section} settings differ from this run's; copy "
             f"them from {run.config_path}"
         )
     for key, (old, new) in start_config.model.changes_to(config.model).items():
@@ -74,12 +58,40 @@ def check_start_values(config: Config) -> None:
             log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
 
+def _check_vectors(config: ModelConfig) -> None:
+    """Check that files of word vectors have vectors of the embedding's size."""
+    for side, path in config.embedding.files().items():
+        size = vector_size(path)
+        if size != config.embedding_size:
+            raise UsageError(
+                f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and "
+                f"model.embedding_size is {config.embedding_size}; set model.embedding_size={size}"
+            )
+
+
+def _find_mismatch(run: Run, start_config: Config, config: Config) -> str | None:
+    """Return the first section of settings that prevents a start from the weights of `run`, whose
+    configuration is `start_config`. Return None if the weights fit."""
+    model_fits = True
+    try:
+        run.load_model(config.model)
+    except UserError:
+        run.load_model(start_config.model)  # raises an error if the run is damaged
+        model_fits = False
+    if start_config.data.tokenizer != config.data.tokenizer:
+        return "data.tokenizer"
+    if start_config.data.vocab != config.data.vocab:
+        return "data.vocab"
+    return None if model_fits else "model"
+
+
 def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
-    """Set the start values of a new model and of its average. Return lines for the log.
+    """Set the start values of a new model, from which the average of the weights starts too. Return
+    lines for the log.
 
     Raises:
-        UsageError: the vocabularies of the run to start from differ from those of the corpus, or
-            its source vectors differ in size.
+        UsageError: the run to start from has other vocabularies than the corpus, or source vectors
+            of another size.
         UserError: a run or a file is damaged, or a file of word vectors has no token of the
             vocabulary.
     """
@@ -88,31 +100,28 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
     else:
         notes = _set_vectors(updater.model, config.model, prepared)
         if isinstance(updater.model.output, TakesTable):
-            # The table holds t(target | source) of IBM Model 1.
             pairs = prepared.pairs("train")
-            notes.append(
-                updater.model.output.set_table(
-                    estimate_table(pairs.source, pairs.target, len(pairs))
-                )
-            )
+            # The table holds t(target | source) of IBM Model 1.
+            table = estimate_table(pairs.source, pairs.target, len(pairs))
+            notes.append(updater.model.output.set_table(table))
     if updater.average:
         updater.average.restart()
     return notes
 
 
 def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]:
-    """Load the weights of a run that has the vocabularies of the corpus. Return lines for the
-    log."""
+    """Check that a run has the vocabularies and vector sizes of the corpus, and load its weights.
+    Return lines for the log."""
     vocabs = {
         "source": (run.source_vocab, prepared.source_vocab),
         "target": (run.target_vocab, prepared.target_vocab),
     }
-    for side, (before, vocab) in vocabs.items():
-        if before != vocab:
+    for side, (run_vocab, vocab) in vocabs.items():
+        if run_vocab != vocab:
             raise UsageError(
-                f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and "
-                f"is not this corpus's, which has {len(vocab)}; set data.vocab_from={run.path}, as "
-                "`seq2seq train --from` does"
+                f"train.start_from={run.path}: its {side} vocabulary has {len(run_vocab)} types "
+                f"and is not this corpus's, which has {len(vocab)}; set "
+                f"data.vocab_from={run.path}, as `seq2seq train --from` does"
             )
     if run.source_tokenizer.vector_sizes != prepared.source_tokenizer.vector_sizes:
         raise UsageError(
@@ -123,14 +132,15 @@ def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]
 
 @torch.no_grad()
 def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
-    """Copy word vectors into the embeddings of a new model. Return a line per vocabulary with the
-    share of its types that have vectors."""
-    coverage = []
+    """Copy word vectors into the embeddings of a new model. For each file of vectors, return a line
+    with the share of the vocabulary's types that have vectors."""
+    notes = []
     for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
         tokens = vocab.tokens[len(SPECIALS) :]
         word_vectors = read_word_vectors(path, tokens, config.embedding_size)
-        if not len(word_vectors.indices):
+        num_vectors = len(word_vectors.indices)
+        if num_vectors == 0:
             raise UserError(
                 f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give "
                 "vectors of that language and tokenization, or set data.tokenizer.name=spacy for "
@@ -139,10 +149,9 @@ def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) 
         weight = embedding_of(model, side).weight
         rows = torch.from_numpy(word_vectors.indices + len(SPECIALS)).to(weight.device)
         weight[rows] = torch.from_numpy(word_vectors.vectors).to(weight)
-        number = len(word_vectors.indices)
-        coverage.append(
-            f"{path}: vectors for {number} of {len(tokens)} {side} types "
-            f"({100 * number / len(tokens):.1f} %), {word_vectors.num_by_case} of them found only "
-            "in a different case"
+        notes.append(
+            f"{path}: vectors for {num_vectors} of {len(tokens)} {side} types "
+            f"({100 * num_vectors / len(tokens):.1f} %), {word_vectors.num_by_case} of them found "
+            "only in a different case"
         )
-    return coverage
+    return notes

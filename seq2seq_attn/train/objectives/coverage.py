@@ -4,7 +4,8 @@ Manning 2017, section 2.3, equation 12).
     L = sum_t sum_s min(a_ts, c_ts)        c_ts = sum_{t' < t} a_{t's}
 
 a_ts is the attention weight of source position s at target position t (a_i^t in the paper). c_ts is
-the coverage of source position s before target position t. The mean is over target tokens.
+the coverage of source position s before target position t. An update minimizes the mean of L over
+target tokens.
 
 The paper adds this loss only to a trained model. From the first update on, the loss is harmful,
 because attention to a new position costs nothing, whether the position is right or wrong. So the

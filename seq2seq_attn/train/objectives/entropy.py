@@ -3,8 +3,8 @@ minimization, Grandvalet and Bengio 2005, applied to attention weights instead o
 
     L = - sum_t sum_s a_ts log a_ts
 
-a_ts is the attention weight of source position s at target position t. L is in nats, and the mean
-is over target tokens.
+a_ts is the attention weight of source position s at target position t. L is in nats. An update
+minimizes the mean of L over target tokens.
 
 In our measurements (docs/mechanisms.md) the attention weights become sharper, but point to wrong
 words more often.

@@ -5,8 +5,8 @@ fertility per word instead).
     L = sum_s (phi - sum_t a_ts)^2
 
 a_ts is the attention weight of source position s at target position t (alpha in the papers). phi is
-the desired number of target tokens per source token (tau = 1 in Xu et al.). The mean is over source
-positions, EOS included.
+the desired number of target tokens per source token (tau = 1 in Xu et al.). An update
+minimizes the mean of L over source positions, EOS included.
 
 In our measurements (docs/mechanisms.md) almost no source word is dropped or repeated, and attention
 weights are flatter.

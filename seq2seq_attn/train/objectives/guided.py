@@ -6,11 +6,12 @@ Chen et al. 2016, whose cross-entropy is used here; "supervised attention" in Mi
 
 a_ts is the attention weight of source position s at target position t (alpha in the papers). a* is
 the alignment, normalized for each target position. Target positions without a link, such as EOS,
-have no loss. The mean is over linked target positions.
+have no loss. An update minimizes the mean of L over target positions with a link.
 
-An attention weight below 1e-30 has no gradient, so a link to such a position has no effect. Weights
-are exactly 0 at many positions with `sparsemax` and `entmax15`, outside the window of `local`, and
-with `hard` (`straight_through`) at all positions except the drawn position.
+An attention weight below 1e-30 has no gradient, so a link to such a position adds a constant to the
+loss and trains nothing. Weights are exactly 0 at many positions with `sparsemax` and `entmax15`,
+outside the window of `local`, and with `hard` (`straight_through`) at all positions except the
+drawn position.
 
 In our measurements (docs/mechanisms.md) the attention weights align better, and BLEU is lower.
 """
@@ -33,7 +34,7 @@ class Guided(Objective):
     requires = ("source_attention", "links")
 
     def count(self, batch: Batch) -> int:
-        """Return the number of target positions that have a link."""
+        """Return the number of target positions with a link."""
         return len(torch.unique(_target_positions(batch)))
 
     def term(self, outputs: DecoderOutputs) -> Tensor:
@@ -41,7 +42,7 @@ class Guided(Objective):
         assert batch.links_L3 is not None  # a configuration without links is rejected
         row_L, source_L, target_L = batch.links_L3.unbind(1)
         positions_L = _target_positions(batch)
-        num_links_L = torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]
+        num_links_L = torch.bincount(positions_L)[positions_L]
         weights_L = outputs.weights_TBS[target_L, row_L, source_L]
         return -(weights_L.clamp_min(SMALLEST).log() / num_links_L).sum()
 

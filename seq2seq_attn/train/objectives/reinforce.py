@@ -15,7 +15,8 @@
 
 The paper rewards a position with the log-probability of the whole sentence. Tokens before t do not
 depend on j_t and would only add noise, so R_t leaves them out. The weight of the objective is the
-paper's lambda_r; it also applies to the two other terms. The mean is over target tokens.
+paper's lambda_r; it also applies to the two other terms. An update minimizes the mean of L over
+target tokens.
 
 In our measurements (docs/mechanisms.md) training with sampled positions is slow: after ten epochs
 nearly all positions still point to wrong words.
