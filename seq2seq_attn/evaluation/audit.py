@@ -1,9 +1,10 @@
-"""Audit test sets: find what makes scores, intervals and tests say less than they seem to.
+"""Audit test sets: find repeated pairs, blank lines and very long lines, which make scores,
+intervals and tests less reliable than they seem.
 
-Copies of a pair add nothing that is new: a test set of 50 sentences that has each of them 20 times
-is a sample of 50, not of 1,000. Resampling its lines would narrow every interval by sqrt(20). So
-the bootstrap draws distinct pairs with all their copies, as for any clustered sample (Field and
-Welsh 2007, "Bootstrapping clustered data").
+Copies of a pair add no information: a test set of 1,000 lines that has 50 sentences 20 times each
+is a sample of 50 sentences. If the bootstrap resampled lines, intervals would be too narrow by a
+factor of sqrt(20). So the bootstrap draws distinct pairs with all their copies, as for any
+clustered sample (Field and Welsh 2007, "Bootstrapping clustered data").
 """
 
 import numpy as np
@@ -12,26 +13,28 @@ from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.metrics.bleu import IntArray
 
 COPIES_SHARE = 0.05
-"""Fewer copies than this share of the pairs are common in a test set and hardly matter."""
+"""The share of the pairs that may be copies without a warning. A few copies are common in test sets
+and hardly matter."""
 HEAVY_SHARE = 0.05
-"""A line is said to outweigh the others if it has more than this share of all characters."""
+"""The share of all characters that a line may have without a warning."""
 _HEAVY_RATIO = 10
-"""It must also have more than this number of times the mean, as some line of a small set is always
-long."""
+"""The length that a line may have without a warning, as a multiple of the mean length. In a small
+set, some line always has more than `HEAVY_SHARE`."""
 
 
 def find_copies(test_set: EvaluationSet) -> IntArray:
-    """Return for each pair the index of the first pair with the same source and references."""
-    first: dict[tuple[str, ...], int] = {}
+    """Return, for each pair, the index of the first pair with the same source and references."""
+    first_indices: dict[tuple[str, ...], int] = {}
     indices = []
-    rows = zip(test_set.source, test_set.references, *test_set.other_references, strict=True)
-    for index, row in enumerate(rows):
-        indices.append(first.setdefault(row, index))
+    pairs = zip(test_set.source, test_set.references, *test_set.other_references, strict=True)
+    for index, pair in enumerate(pairs):
+        indices.append(first_indices.setdefault(pair, index))
     return np.array(indices, dtype=np.int64)
 
 
 def audit_set(test_set: EvaluationSet) -> list[str]:
-    """Return a warning in words for each thing that is wrong with a test set."""
+    """Return a warning for each problem of a test set: many copies, blank references, blank source
+    lines, and a line that has much of the text."""
     num_pairs = len(test_set.references)
     num_copies = num_pairs - len(np.unique(find_copies(test_set)))
     references = [test_set.references, *test_set.other_references]

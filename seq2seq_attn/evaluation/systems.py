@@ -21,10 +21,10 @@ from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
-"""The folder of an ensemble's hypotheses, inside the first member's `hyps/`, or inside the folder
-of hypotheses beside a report."""
+"""The name of the folder with an ensemble's hypotheses. The folder is inside `hyps/` of the first
+run, or inside the folder of hypotheses beside a report."""
 _REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
-"""options of the search that a report always names"""
+"""options of the search that the data of a report always include"""
 _SHORT_NAMES = {
     "method": "",
     "beam_size": "beam",
@@ -34,18 +34,18 @@ _SHORT_NAMES = {
     "coverage_penalty": "coverage",
     "no_repeat_ngram": "ngram",
 }
-"""for options of the search, the words that stand for them in file names"""
+"""the words that stand for options of the search in file names"""
 _MAX_NAME = 30
-"""The most characters in a list of an ensemble's members. A longer list would widen every table;
-the JSON lists all members."""
+"""The most characters of an option's value in a file name, and of the members' names in the name of
+an ensemble. Longer names would widen every table; the JSON lists all members."""
 
 
 @dataclass(frozen=True)
 class System:
     """A single run, or an ensemble of runs.
 
-    The search has the settings of the first run, and translations are saved in the first run. The
-    model is loaded when it is first needed.
+    The search has the settings of the first run, with changes by `options`. Translations are saved
+    in the first run. The models are loaded when `translator` is first read.
     """
 
     name: str
@@ -71,7 +71,7 @@ class System:
 
     @property
     def search(self) -> SearchConfig:
-        """Return the options of the first run's search, with `options` in place of its own."""
+        """Return the options of the first run's search, changed by `options`."""
         _, options = find_search(self.config.search, self.options)
         return options
 
@@ -86,13 +86,14 @@ class System:
 
     @property
     def variation(self) -> str:
-        """Return the words of a file name for all changes to the settings of the first run: options
-        of the search, the precision and a glossary. An example is `.beam1.penalty0.5.bf16`."""
-        _, configured = find_search(self.config.search)
-        default = decisive_options(configured)
+        """Return the part of a file name that tells how the system differs from the settings of the
+        first run: in options of the search, the precision and a glossary. An example is
+        `.beam1.penalty0.5.bf16`."""
+        _, configured_search = find_search(self.config.search)
+        configured = decisive_options(configured_search)
         variation = ""
         for key, value in decisive_options(self.search).items():
-            if default.get(key) != value:
+            if configured.get(key) != value:
                 variation += f".{_SHORT_NAMES.get(key, key)}{_short_text(value)}"
         if self.resolved_precision != "fp32":
             variation += f".{self.resolved_precision}"
@@ -102,38 +103,39 @@ class System:
 
     @property
     def hyps_dir(self) -> Path:
-        """Return the folder of the first run that keeps the system's translations."""
-        return self.runs[0].hyps_dir / (ENSEMBLE_HYPS if self.is_ensemble else "")
+        """Return the folder of the first run in which the system's translations are saved."""
+        hyps_dir = self.runs[0].hyps_dir
+        return hyps_dir / ENSEMBLE_HYPS if self.is_ensemble else hyps_dir
 
     @cached_property
     def translator(self) -> Translator:
-        """Load the model, once."""
+        """Load the models of all runs."""
         return load(self.runs, self.device, precision=self.precision)
 
     @property
     def model_hash(self) -> str | list[str]:
-        """Return the hash of the loaded model, or for an ensemble the hashes of all its models."""
+        """Return the hash of a single run's model, or a list with the hashes of all models of an
+        ensemble."""
         hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
 
     def history(self) -> tuple[JsonObject, list[Validation]]:
-        """Return the configuration as plain values, and the validations of training.
+        """Return the run's configuration as plain values, and the validations of its training.
 
-        Both are empty for an ensemble.
+        For an ensemble, the configuration and the validations are empty.
         """
         if self.is_ensemble:
             return {}, []
         return self.config.model_dump(mode="json"), self.runs[0].validations
 
     def describe(self) -> JsonObject:
-        """Describe the system for reports, as plain values: the run, its seed, its training and the
-        search. For an ensemble, the names of the members replace the run, seed and training."""
+        """Describe the system for reports, as plain values: the run with its seed and training, or
+        the members of an ensemble; the attention; and the search."""
         described: JsonObject = {"name": self.name}
-        attention = self.config.model.attention.name
+        attentions = {run.config.model.attention.name for run in self.runs}
+        attention = "several" if len(attentions) > 1 else self.config.model.attention.name
         if self.is_ensemble:
             described["members"] = list(self.members)
-            if len({run.config.model.attention.name for run in self.runs}) > 1:
-                attention = "several"
         else:
             run = self.runs[0]
             described["path"] = str(run.path)
@@ -150,10 +152,8 @@ class System:
         return described
 
     def _reported_options(self) -> JsonObject:
-        """Return the options of the search that a report names.
-
-        These are the options in `_REPORTED`, and all options that differ from their defaults.
-        """
+        """Return the options of the search for a report: those in `_REPORTED`, and all options that
+        differ from their defaults."""
         defaults = decisive_options(SearchConfig())
         reported = {}
         for key, value in decisive_options(self.search).items():
@@ -165,14 +165,14 @@ class System:
 def make_ensemble(systems: Sequence[System]) -> System:
     """Return an ensemble of single runs.
 
-    Its name is `ensemble of A, B`, or `ensemble of N runs` where the list of names is long.
+    The name is `ensemble of A, B`, or `ensemble of N runs` if the list of names is long.
     """
-    names = [system.name for system in systems]
-    members = ", ".join(names)
-    if len(members) > _MAX_NAME:
-        members = f"{len(names)} runs"
+    members = [system.name for system in systems]
+    listed = ", ".join(members)
+    if len(listed) > _MAX_NAME:
+        listed = f"{len(members)} runs"
     runs = [system.runs[0] for system in systems]
-    return replace(systems[0], name=f"ensemble of {members}", runs=runs, members=names)
+    return replace(systems[0], name=f"ensemble of {listed}", runs=runs, members=members)
 
 
 def _short_text(value: object) -> str:

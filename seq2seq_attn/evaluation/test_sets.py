@@ -1,7 +1,7 @@
 """Find the test sets of an evaluation.
 
-A test set is kept by the runs or read from files that the user names. Its sentence pairs are taken
-as they are, or each K pairs are concatenated into one pair.
+A test set is saved in the runs, or read from files that the user names. Its sentence pairs are
+taken as they are, or groups of K pairs are concatenated into one pair each.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ CONCATENATION_SEED = 1
 
 
 class GoldLinks(NamedTuple):
-    """Gold word alignments of sentence pairs, and the words that they are numbered in."""
+    """Gold word alignments of sentence pairs, and the words whose positions the alignments name."""
 
     links: list[str]
     """one line per pair in Pharaoh format, `0-0 1-2`"""
@@ -34,29 +34,30 @@ class GoldLinks(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Sentence pairs to score on."""
+    """The sentence pairs of a test set."""
 
     name: str
     source: list[str]
     references: list[str]
     gold: GoldLinks | None = None
-    """gold word alignments, or None if the corpus has none"""
+    """gold word alignments, or None if the corpus has no gold alignments"""
     num_concatenated: int = 1
     """number K of pairs of the corpus that are concatenated into each pair
     (`evaluate --concatenate K`); 1 if each pair is a pair of the corpus"""
     is_file: bool = False
     """whether the pairs come from files that the user named, not from the corpus"""
     other_references: tuple[list[str], ...] = ()
-    """Further translations of each source line. Scores use them too."""
+    """further references of each source line, each list with one reference per line"""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """The source and target language, and the name of the corpus."""
+    """The languages of the test sets, and their corpus."""
 
     source: str = "de"
     target: str = "en"
     corpus: str = "files"
+    """the setting `data.corpus`; `files` if the user names the files of a set"""
 
 
 GERMAN_TO_ENGLISH = Languages()
@@ -73,38 +74,42 @@ def find_sets(
     """Return the sets that all runs are evaluated on.
 
     Args:
-        splits: Names of sets that are saved in the runs. If empty and there is no source file, all
-            test sets of the runs.
-        source: A file of source lines, instead of splits.
+        splits: Names of sets that are saved in the runs. By default, all test sets of the runs are
+            returned.
+        source: A file of source lines, to be evaluated instead of splits.
         references: The files of references for `source`.
-        concatenate: For each K, return the sets with each K pairs concatenated.
+        concatenate: The values of K. The sets are returned once for each K, with groups of K pairs
+            concatenated.
 
     Raises:
-        UsageError: There are both files and splits, or source and references are not named
-            together. A split is not saved in a run. The runs have different test sets, or different
-            numbers of sources. A set has fewer pairs than K. The runs have several sources, whose
-            pairs cannot be concatenated.
-        UserError: A file cannot be read.
+        UsageError: The files and splits do not go together, or a run does not have a split. The
+            runs have different test sets, or different numbers of sources. A set has fewer pairs
+            than K, or a run has pairs that cannot be concatenated.
+        UserError: A file cannot be read, or a run has no saved sets.
     """
     if concatenate:
         _check_concatenable(runs, concatenate[0])
-    if (source is None) != (not references):
+    has_source = source is not None
+    has_references = len(references) > 0
+    if has_source != has_references:
         raise UsageError("--source and --reference go together: name both files, or neither")
     if source is None:
-        sets = _kept_sets(runs, splits)
+        sets = _saved_sets(runs, splits)
     elif splits:
         raise UsageError(
             "--split and --source: give splits of the corpus or a pair of files, not both"
         )
     else:
         sets = [_file_set(runs, source, references)]
-    return [
-        concatenated(test_set, k) for k in dict.fromkeys(concatenate or [1]) for test_set in sets
-    ]
+    concatenated_sets = []
+    for k in dict.fromkeys(concatenate or [1]):
+        concatenated_sets += [concatenated(test_set, k) for test_set in sets]
+    return concatenated_sets
 
 
 def _check_concatenable(runs: Sequence[Run], number: int) -> None:
-    """Check that each run reads one text and writes text, so that pairs can be concatenated."""
+    """Check that each run reads a single text and writes text, so that pairs can be concatenated.
+    `number` is a value of `--concatenate`, for the error message."""
     for run in runs:
         data = run.config.data
         reads_several = len(data.layout.columns) > 1 or data.layout.vector_column is not None
@@ -116,9 +121,10 @@ def _check_concatenable(runs: Sequence[Run], number: int) -> None:
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Return a set in which each K random pairs of `test_set` are concatenated.
+    """Return a set whose pairs are each concatenated from K random pairs of `test_set`.
 
-    Pairs that remain after the last full group are dropped. For K = 1, return `test_set`.
+    Each pair of `test_set` is used once; pairs that do not fill a group of K are left out. For K =
+    1, return `test_set`.
 
     Raises:
         UsageError: K is not positive, or the set has fewer than K pairs.
@@ -160,11 +166,12 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
 def _concatenate_words(
     words: Sequence[Sequence[str]], groups: Iterable[Sequence[int]]
 ) -> list[list[str]]:
-    """Concatenate the words of the pairs in each group.
-
-    These words differ from a split of the concatenated lines, in which full stops have moved.
-    """
-    return [list(chain.from_iterable(words[pair] for pair in group)) for group in groups]
+    """Concatenate the words of the pairs in each group, so that links keep their words even where
+    a tokenizer would split the concatenated line in another way."""
+    concatenated_words = []
+    for group in groups:
+        concatenated_words.append(list(chain.from_iterable(words[pair] for pair in group)))
+    return concatenated_words
 
 
 def concatenated_name(name: str, num_concatenated: int) -> str:
@@ -175,7 +182,7 @@ def concatenated_name(name: str, num_concatenated: int) -> str:
 def caption_links(
     sources: Sequence[str], targets: Sequence[str], links: Sequence[str]
 ) -> GoldLinks:
-    """Return the gold links of captions with the words whose positions they name.
+    """Return the gold links of captions with the words of the captions.
 
     Args:
         links: The links of each pair, in Pharaoh format.
@@ -191,12 +198,13 @@ def set_name(path: Path) -> str:
 
 
 def has_test_set(data: DataConfig) -> bool:
-    """Tell whether the corpus has test pairs besides training and validation pairs."""
+    """Tell whether the corpus has a test set."""
     return split_names(data) != ["train", "valid"]
 
 
 def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> EvaluationSet:
-    """Read a set from files; all runs must read the same number of source texts per line."""
+    """Read a set from files. Raises UsageError if the runs read lines with different numbers of
+    sources."""
     numbers = [len(run.config.data.layout.columns) for run in runs]
     for run, number in zip(runs, numbers, strict=True):
         if number != numbers[0]:
@@ -207,10 +215,9 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
     rows = list(aligned_lines([source, *references]))
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
-    lines, first_references, *other_references = (
-        list(column) for column in zip(*rows, strict=True)
-    )
-    if numbers[:1] in ([], [1]):
+    lines, first_references, *other_references = map(list, zip(*rows, strict=True))
+    tabs_separate_sources = len(numbers) > 0 and numbers[0] > 1
+    if not tabs_separate_sources:
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
         set_name(source),
@@ -221,15 +228,17 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
     )
 
 
-def _kept_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet]:
-    """Return the sets named by `splits`, or all test sets, after checking that all runs agree."""
+def _saved_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet]:
+    """Return the sets that the runs have saved under the names `splits`, or all test sets if
+    `splits` is empty. Raises UsageError if the runs have different sets."""
     first = runs[0]
     for run in runs:
         _check_splits(run, splits)
         if not splits and run.splits != first.splits:
             raise _different(run, first)
+    test_splits = first.splits[1:]  # all splits except `valid`
     sets = []
-    for split in dict.fromkeys(splits or first.splits[1:]):
+    for split in dict.fromkeys(splits or test_splits):
         text = first.read_set(split)
         for run in runs[1:]:
             if run.read_set(split) != text:
@@ -242,7 +251,8 @@ def _kept_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet
 
 
 def _check_splits(run: Run, splits: Sequence[str]) -> None:
-    """Check that a run keeps each of `splits`, or has a test set where `splits` is empty."""
+    """Check that a run has saved all `splits`, or, if `splits` is empty, that the corpus has a test
+    set."""
     if not splits and not has_test_set(run.config.data):
         raise UsageError(
             "this corpus has no test set: give --split valid, or --source FILE --reference FILE"
@@ -258,7 +268,7 @@ def _check_splits(run: Run, splits: Sequence[str]) -> None:
 
 
 def _different(run: Run, first: Run) -> UsageError:
-    """Return the error for two runs that keep different test sets."""
+    """Return the error for two runs that have different test sets."""
     return UsageError(
         f"{run.path} and {first.path} have different test sets; give both --source FILE "
         "--reference FILE"

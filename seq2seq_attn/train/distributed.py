@@ -138,8 +138,8 @@ ALONE = Group()
 
 @contextmanager
 def join_group() -> Iterator[Group]:
-    """Yield the group of processes that `torchrun` started, or a group of this process alone. In the
-    block, all ranks except the first log only errors.
+    """Yield the group of processes that `torchrun` started, or a group of this process alone. All
+    ranks except the first log only errors inside the block.
 
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
