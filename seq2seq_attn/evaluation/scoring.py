@@ -1,9 +1,9 @@
 """Score the translations of several test sets by several systems.
 
 A system is a run or an ensemble that translates. An arm is a group of runs that differ only in
-their seed. A set is a test set: source lines with references. Its sentence pairs are divided by
-length into buckets, which all systems share. Sets are pooled when all their sentence pairs are
-scored as one set; runs are pooled into an arm when their mean is scored.
+their seed. The sentence pairs of each test set are divided by length into buckets, which are equal
+for all systems. Test sets are pooled: the sentence pairs of all sets are also scored as one set.
+The runs of an arm are pooled too: the mean of their scores is tested.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,21 +50,23 @@ from seq2seq_attn.text.tokenizers.words import split_words, words_name
 ItemT = TypeVar("ItemT")
 POOLED = "all test sets"
 POOLED_WITH_OTHERS = "all sets"
+"""name of the pooled set if the validation set is among the sets"""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The metrics, the division into buckets of length, and the resampling, for all systems."""
+    """The metrics, the buckets and the resampling by which all systems are scored."""
 
     by_length: str | None = None
-    """The first length of each bucket but the shortest (`9,12,15`), or `quantiles:N`. By default
-    Multi30k has fixed buckets, and other text six quantiles."""
+    """The first length of each bucket except the shortest bucket (`9,12,15`), or `quantiles:N`. By
+    default, Multi30k has fixed buckets, and other text has six buckets of about equal size."""
     length_of: LengthOf = "source"
     metrics: tuple[str, ...] = ()
-    """If empty, `DEFAULT_METRICS`. `evaluate` puts the metric of the runs' validation first."""
+    """The metrics to score by; `DEFAULT_METRICS` if empty. `evaluate` puts the metric of the runs'
+    validation first."""
     resampling: Resampling = DEFAULT_RESAMPLING
     length_in: LengthIn = "tokens"
-    """The unit of length. Tokens are spaCy's, whichever tokenizer a run has."""
+    """The unit of length. spaCy splits text into tokens, whichever tokenizer a run has."""
 
     @property
     def unit(self) -> str:
@@ -77,22 +79,25 @@ DEFAULT_SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of each set and of the pooled sets, with the lengths and edges of the buckets."""
+    """The scores of each set and of the pooled sets, with the lengths and the edges that decide the
+    buckets."""
 
     sets: list[SetScores]
     """the scores of each set, then of the pooled sets"""
     lengths: list[IntArray]
     """for each element of `sets`, the length of each sentence pair"""
     length_tokenizer: str
+    """the name of the tokenizer that counted the lengths"""
     edges: Mapping[int, tuple[int, ...]]
-    """the bucket edges for each number of concatenated pairs"""
+    """the bucket edges by the sets' number of concatenated pairs"""
     settings: Settings
     languages: Languages
 
     def length_values(self) -> dict[str, Any]:
         """Return how lengths were counted and divided into buckets, as plain values for JSON.
 
-        `edges_by_num_concatenated` has all edges. `edges` repeats its first entry.
+        `edges_by_num_concatenated` has all edges. `edges` are the edges of its first entry, which
+        are all edges if no pairs are concatenated.
         """
         by_number = [
             {"num_concatenated": number, "edges": list(edges)}
@@ -107,6 +112,18 @@ class Scored:
         }
 
 
+class _SetInputs(NamedTuple):
+    """A test set or pooled set, with all inputs of its scores."""
+
+    test_set: EvaluationSet
+    lengths: IntArray
+    """the length of each sentence pair"""
+    outputs: Mapping[str, SetTranslations]
+    """the translations by each system"""
+    attention: Sequence[AttentionStatistics]
+    """the attention statistics of each system; empty if attention was not analyzed"""
+
+
 def score_sets(
     sets: Sequence[EvaluationSet],
     translations: Mapping[str, Sequence[SetTranslations]],
@@ -116,17 +133,16 @@ def score_sets(
     arms: Sequence[Arm] = (),
     analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
-    """Score the translations of each set, and of all sets pooled.
+    """Score the translations of each set, and of the pooled sets.
 
-    Sets are pooled, and share the edges of the buckets, if their pairs are concatenated from the
-    same number of pairs.
+    Sets with the same `num_concatenated` share the edges of the buckets and are pooled.
 
     Args:
-        translations: For each system, its translations of each set. The first system is the
-            baseline.
-        arms: The systems grouped into arms. If empty, each system is an arm.
-        analyses: For each system, the attention statistics of each set. If empty, the report has
-            no attention statistics.
+        translations: The translations of each set, by the name of the system. The first system is
+            the baseline.
+        arms: The systems grouped into arms. By default, each system is an arm.
+        analyses: For each system, the attention statistics of each set. By default, there are no
+            scores of attention.
 
     Raises:
         UsageError: `by_length` is not a list of bucket edges.
@@ -136,35 +152,41 @@ def score_sets(
     if not separates_words(language):
         settings = replace(settings, length_in="characters")
     lengths, tokenizer_name = _count_lengths(sets, language, settings)
-    groups = _group_by_concatenation(sets)
+    inputs = []
+    groups: dict[int, list[_SetInputs]] = {}
+    for index, test_set in enumerate(sets):
+        outputs = {name: set_outputs[index] for name, set_outputs in translations.items()}
+        attention = [statistics[index] for statistics in analyses]
+        set_inputs = _SetInputs(test_set, lengths[index], outputs, attention)
+        inputs.append(set_inputs)
+        groups.setdefault(test_set.num_concatenated, []).append(set_inputs)
     edges = {}
     for number, group in groups.items():
-        group_lengths = np.concatenate([lengths[index] for index in group])
+        group_lengths = np.concatenate([set_inputs.lengths for set_inputs in group])
         edges[number] = _choose_edges(settings, group_lengths, languages, number)
+        if len(group) > 1:
+            inputs.append(_pool_inputs(group))
     scorer = _Scorer(settings, languages.target, list(arms) or named_arms(list(translations)))
-    scored = []
-    scored_lengths = []
-    pooled = [group for group in groups.values() if len(group) > 1]
-    for indices in [[index] for index in range(len(sets))] + pooled:
-        test_set = _merge_sets([sets[index] for index in indices])
-        set_lengths = np.concatenate([lengths[index] for index in indices])
-        set_edges = edges[test_set.num_concatenated]
-        buckets = make_buckets(set_lengths, set_edges)
-        outputs = {}
-        for name, set_outputs in translations.items():
-            outputs[name] = _merge_translations([set_outputs[index] for index in indices])
-        attention = [join_statistics([counts[index] for index in indices]) for counts in analyses]
-        scored.append(scorer.score_set(test_set, outputs, buckets, attention))
-        scored_lengths.append(set_lengths)
-    return Scored(scored, scored_lengths, tokenizer_name, edges, settings, languages)
+    scores = []
+    for set_inputs in inputs:
+        set_edges = edges[set_inputs.test_set.num_concatenated]
+        scores.append(scorer.score_set(set_inputs, make_buckets(set_inputs.lengths, set_edges)))
+    input_lengths = [set_inputs.lengths for set_inputs in inputs]
+    return Scored(scores, input_lengths, tokenizer_name, edges, settings, languages)
 
 
-def _group_by_concatenation(sets: Sequence[EvaluationSet]) -> dict[int, list[int]]:
-    """Return the indices of the sets by the number of pairs that each of their pairs joins."""
-    groups: dict[int, list[int]] = {}
-    for index, test_set in enumerate(sets):
-        groups.setdefault(test_set.num_concatenated, []).append(index)
-    return groups
+def _pool_inputs(inputs: Sequence[_SetInputs]) -> _SetInputs:
+    """Concatenate the inputs of several sets that the same systems have translated."""
+    outputs = {}
+    for name in inputs[0].outputs:
+        outputs[name] = _merge_translations([set_inputs.outputs[name] for set_inputs in inputs])
+    analyses = zip(*[set_inputs.attention for set_inputs in inputs], strict=True)
+    return _SetInputs(
+        _merge_sets([set_inputs.test_set for set_inputs in inputs]),
+        np.concatenate([set_inputs.lengths for set_inputs in inputs]),
+        outputs,
+        [join_statistics(statistics) for statistics in analyses],
+    )
 
 
 class _Scorer(NamedTuple):
@@ -174,14 +196,11 @@ class _Scorer(NamedTuple):
     target_language: str
     arms: list[Arm]
 
-    def score_set(
-        self,
-        test_set: EvaluationSet,
-        outputs: Mapping[str, SetTranslations],
-        buckets: Sequence[Bucket],
-        attention: Sequence[AttentionStatistics],
-    ) -> SetScores:
-        """Score each system's translations of one set, overall and by length."""
+    def score_set(self, inputs: _SetInputs, buckets: Sequence[Bucket]) -> SetScores:
+        """Score each system's translations of a set, overall and by length."""
+        test_set = inputs.test_set
+        outputs = inputs.outputs
+        attention = inputs.attention
         statistics = {}
         for metric in self.settings.metrics or DEFAULT_METRICS:
             measure = Measure(
@@ -220,7 +239,7 @@ class _Scorer(NamedTuple):
         """Score each run and each arm on the sentence pairs of a bucket.
 
         Args:
-            copies_N: For each pair of the set, a number that it shares with its copies only.
+            copies_N: For each pair of the set, the index of the first copy of the pair.
             statistics: For each metric, the statistics of each run.
             attention: The attention statistics of each run.
         """
@@ -235,32 +254,26 @@ class _Scorer(NamedTuple):
             ]
             samples = bootstrap(subsets, resampling)
             run_scores[metric] = score_arms(samples, resampling)
-            scores[metric] = run_scores[metric]
-            if len(self.arms) < len(samples):
+            is_grouped = len(self.arms) < len(samples)
+            if is_grouped:
                 pooled = [pool([samples[index] for index in arm.runs]) for arm in self.arms]
                 scores[metric] = score_arms(pooled, resampling)
+            else:  # each run is an arm
+                scores[metric] = run_scores[metric]
         attention_scores = [run.subset(bucket.indices).score() for run in attention]
         return BucketScores(bucket, scores, run_scores, attention_scores)
 
 
 def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
-    """Return the score of each arm with its interval, and its paired tests against the first arm.
-
-    The first arm has no tests.
-    """
+    """Return the score of each arm with its interval. Each score except the first has a paired test
+    against the first arm."""
     baseline, *others = arms
-    first = baseline.runs[0]
+    is_too_short = baseline.runs[0].is_too_short  # equal for all runs: a property of references
     bootstraps = holm([mean_difference(baseline, arm, resampling) for arm in others])
-    scores = [ArmScore(baseline.values, baseline.interval, is_too_short=first.is_too_short)]
+    scores = [ArmScore(baseline.values, baseline.interval, is_too_short=is_too_short)]
     for arm, bootstrap_test in zip(others, bootstraps, strict=True):
-        score = ArmScore(
-            arm.values,
-            arm.interval,
-            bootstrap_test,
-            mean_retention(baseline, arm),
-            first.is_too_short,
-        )
-        scores.append(score)
+        retention = mean_retention(baseline, arm)
+        scores.append(ArmScore(arm.values, arm.interval, bootstrap_test, retention, is_too_short))
     return scores
 
 
@@ -276,7 +289,8 @@ def _split_characters(lines: Sequence[str]) -> list[list[str]]:
 def _count_lengths(
     sets: Sequence[EvaluationSet], language: str, settings: Settings
 ) -> tuple[list[IntArray], str]:
-    """Return the lengths of each set's sentences, and the name of the tokenizer that counts."""
+    """Return the length of each sentence pair for each set, and the name of the tokenizer whose
+    tokens are counted."""
     split: Callable[[list[str]], list[list[str]]]
     if settings.length_in == "characters":
         split = _split_characters
@@ -294,7 +308,7 @@ def _count_lengths(
 def _choose_edges(
     settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
-    """Return the first length of each bucket but the shortest."""
+    """Return the first length of each bucket except the shortest bucket."""
     if settings.by_length is not None:
         edges_or_count = parse_edges(settings.by_length)
         if isinstance(edges_or_count, int):
@@ -307,25 +321,21 @@ def _choose_edges(
 
 
 def _merge_translations(sets: Sequence[SetTranslations]) -> SetTranslations:
-    """Concatenate a system's translations of several sets, and sum their counts."""
-    counts = zip(*(output.counts for output in sets), strict=True)
+    """Concatenate a system's translations of several sets, and sum the counts."""
     lines = flatten(output.lines for output in sets)
-    return SetTranslations(lines, LineCounts(*map(sum, counts)))
+    num_cut = sum(output.counts.num_cut for output in sets)
+    num_unknown = sum(output.counts.num_unknown_source_tokens for output in sets)
+    return SetTranslations(lines, LineCounts(num_cut, num_unknown))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
-    """Concatenate several sets.
-
-    The result is named `POOLED`, or `POOLED_WITH_OTHERS` if training or validation pairs are among
-    the sets.
-    """
-    if len(sets) == 1:
-        return sets[0]
+    """Concatenate several sets of the corpus. These sets have no other references: only a set that
+    is read from files has other references, and such a set is evaluated alone."""
     number = sets[0].num_concatenated
-    not_test_names = {concatenated_name(name, number) for name in ("train", "valid")}
-    are_test_sets = all(test_set.name not in not_test_names for test_set in sets)
+    names = [test_set.name for test_set in sets]
+    has_valid = concatenated_name("valid", number) in names
     return EvaluationSet(
-        concatenated_name(POOLED if are_test_sets else POOLED_WITH_OTHERS, number),
+        concatenated_name(POOLED_WITH_OTHERS if has_valid else POOLED, number),
         flatten(test_set.source for test_set in sets),
         flatten(test_set.references for test_set in sets),
         num_concatenated=number,

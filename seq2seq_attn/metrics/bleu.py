@@ -68,7 +68,7 @@ class CorpusStatistics:
         """Return the statistics with one row for each distinct pair: the sum of its copies' rows.
 
         Args:
-            first_N: For each pair, a number that it shares with its copies only.
+            first_N: For each pair, the index of the first copy of the pair.
         """
         _, numbers_N, num_copies = np.unique(first_N, return_inverse=True, return_counts=True)
         sums = np.zeros((len(num_copies), self.rows_ND.shape[1]), dtype=self.rows_ND.dtype)
