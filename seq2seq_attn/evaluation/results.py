@@ -132,6 +132,11 @@ class SetScores:
         """
         return metrics_by_length(self.whole.scores)
 
+    @property
+    def has_gold(self) -> bool:
+        """Tell whether attention was compared with gold links."""
+        return any(score.gold for score in self.whole.attention)
+
     def ungrouped(self) -> SetScores:
         """Return a copy of these scores in which each run is an arm with one seed."""
         return replace(

@@ -1,7 +1,8 @@
 """The report of an evaluation as text for the terminal, as Markdown, and as values for JSON.
 
 An arm is a group of runs that differ only in their seed. A bucket holds the sentence pairs of a
-range of lengths. The pooled set has the sentence pairs of all test sets.
+range of lengths. A pooled set has the sentence pairs of all test sets with the same number of
+concatenated pairs.
 """
 
 import textwrap
@@ -41,7 +42,7 @@ _SUMMARY_WIDTH = 100
 
 @dataclass(frozen=True)
 class Report:
-    """The scores of an evaluation, with the pages and values that show them."""
+    """The scores of an evaluation, which methods show as pages and as values for JSON."""
 
     scored: Scored
     descriptions: Sequence[JsonObject]
@@ -51,18 +52,21 @@ class Report:
 
     @property
     def sets(self) -> list[SetScores]:
-        """Return the scores of each test set, then of the pooled sets."""
+        """Return the scores of each test set, followed by those of the pooled sets."""
         return self.scored.sets
 
     @property
     def drawn_sets(self) -> list[SetScores]:
-        """Return the set that stands for all sets with the same number of concatenated pairs: the
-        pooled set, or the only set."""
-        return list({scores.num_concatenated: scores for scores in self.sets}.values())
+        """Return a set for each number of concatenated pairs, whose scores by length are drawn: the
+        pooled set, or the only set with this number."""
+        drawn = {}
+        for scores in self.sets:  # pooled sets come last and replace the sets that they contain
+            drawn[scores.num_concatenated] = scores
+        return list(drawn.values())
 
     @cached_property
     def conclusion(self) -> str:
-        """Return the conclusion.
+        """Return the conclusion of the evaluation in one or two sentences.
 
         If sets differ in their number of concatenated pairs, there are two conclusions: for the
         fewest and for the most concatenated pairs.
@@ -105,11 +109,8 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """Return a short text for the terminal.
-
-        It has the main metric of each test set, its scores by length, the conclusion, and notes on
-        how to read them.
-        """
+        """Return a short text for the terminal: the scores of each test set by the main metric,
+        scores by length, the conclusion, and notes on how to read the scores."""
         drawn = self.drawn_sets
         first = drawn[0]
         metric = first.bucket_metrics[0]
@@ -128,7 +129,7 @@ class Report:
         notes = ["[low, high]: 95 % bootstrap interval"]
         if first.is_grouped:
             notes.append(SEEDS_NOTE)
-        if len(first.arms) == 2:
+        if len(first.arms) == 2:  # with more arms, the tables have no differences
             notes.append(
                 f"difference, p, kept: against {first.arms[0].name}; kept = share of its score"
             )
@@ -142,11 +143,9 @@ class Report:
 
     @property
     def text(self) -> str:
-        """Return the full text for the terminal.
-
-        For each test set it has all scores, the main metric by length, and the attention analysis.
-        The conclusion, the settings and the signatures follow.
-        """
+        """Return the full text for the terminal: for each test set, all scores, the main metric by
+        length, and the analysis of attention; then the conclusion, the settings and the
+        signatures."""
         blocks = []
         for scores in self.sets:
             blocks.append(f"{scores.name}: {scores.num_pairs:,} sentence pairs")
@@ -159,9 +158,8 @@ class Report:
         return "\n\n".join(filter(None, blocks))
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
-        """Return the report in Markdown.
-
-        Unlike `text`, it has every metric by length, and each run by itself.
+        """Return the report in Markdown. Unlike `text`, the report has every metric by length, and
+        the scores of each run.
 
         Args:
             plots: The paths of plots, relative to the page's folder.
@@ -218,7 +216,7 @@ class Report:
             lines.append(SEEDS_NOTE)
         if first.whole.attention:
             lines.append(ATTENTION_NOTE)
-        if any(gold_table(scores).rows for scores in self.sets):
+        if any(scores.has_gold for scores in self.sets):
             lines.append(GOLD_NOTE)
         if any(scores.has_thin_bucket for scores in self.sets):
             lines.append(THIN_NOTE)
@@ -226,11 +224,8 @@ class Report:
 
     @property
     def _cautions(self) -> list[str]:
-        """Return reasons to read scores with care.
-
-        A test set may have copies or blank lines, a system may lower-case its output, and
-        references may be too short for BLEU.
-        """
+        """Return reasons to read scores with care: problems of the test sets, systems that
+        lower-case their output, and references that are too short for BLEU."""
         lines = []
         for scores in self.sets:
             lines += [f"{scores.name}: {warning}" for warning in scores.warnings]
@@ -240,14 +235,7 @@ class Report:
                     f"{description['name']} lower-cases its output, so its cased scores are too "
                     "low; use the lower-cased ones"
                 )
-        short = []
-        for scores in self.sets:
-            if scores.whole.is_too_short:
-                short.append(scores.name)
-                continue
-            for row in scores.buckets:
-                if row.is_too_short:
-                    short.append(f"{scores.name}, {scores.unit} {row.bucket.label}")
+        short = self._too_short
         if short:
             lines.append(
                 f"fewer than a tenth of the references have four tokens in {'; '.join(short)}: "
@@ -257,7 +245,21 @@ class Report:
         return lines
 
     @property
+    def _too_short(self) -> list[str]:
+        """Return the names of test sets and buckets whose references are too short for BLEU."""
+        names = []
+        for scores in self.sets:
+            if scores.whole.is_too_short:
+                names.append(scores.name)
+                continue
+            for row in scores.buckets:
+                if row.is_too_short:
+                    names.append(f"{scores.name}, {scores.unit} {row.bucket.label}")
+        return names
+
+    @property
     def _signatures(self) -> list[str]:
+        """Return the signature of each metric, with a description of the metric."""
         lines = []
         for name, signature in self.sets[0].signatures.items():
             metric = METRICS[name]
@@ -266,12 +268,13 @@ class Report:
 
 
 def _describe_search(description: JsonObject) -> str:
-    """Return a system's search method, the options of the search, and the precision, as text."""
+    """Return a system's search method, options of the search, and precision as text."""
     settings = []
     for name, value in description["search"].items():
-        if name != "max_length_ratio":
-            shown = f"{value:g}" if isinstance(value, float) else value
-            settings.append(f"{name.replace('_', ' ')} {shown}")
+        if name == "max_length_ratio":  # a number without meaning to readers; the JSON has it
+            continue
+        shown = f"{value:g}" if isinstance(value, float) else value
+        settings.append(f"{name.replace('_', ' ')} {shown}")
     precision = description.get("precision", "fp32")
     if precision != "fp32":
         settings.append(precision)
@@ -284,8 +287,10 @@ def _markdown_list(lines: Sequence[str]) -> str:
 
 def _count_lines(scores: SetScores) -> list[str]:
     """Return lines that count translations cut by the length limit, and unknown source tokens."""
-    lines = []
-    for name, counts in zip(scores.runs, scores.counts, strict=bool(scores.counts)):
+    lines: list[str] = []
+    if not scores.counts:  # no model made the translations
+        return lines
+    for name, counts in zip(scores.runs, scores.counts, strict=True):
         where = f"{name}, {scores.name}"
         if counts.num_cut:
             lines.append(
@@ -301,13 +306,12 @@ def _count_lines(scores: SetScores) -> list[str]:
 
 
 def _tables(scores: SetScores, *, in_detail: bool) -> list[tuple[str, Table]]:
-    """Return all tables except `score_table`, each with its title.
-
-    They show how far seeds differ (if an arm has several), scores by length, and attention.
+    """Return the tables that follow the table of scores, each with a title: the spread over seeds
+    if an arm has several runs, scores by length, and attention.
 
     Args:
-        in_detail: Show every metric by length, instead of the main metric. If an arm has several
-            runs, show also each run by itself.
+        in_detail: Whether to show every metric by length, not only the main metric, and, if an arm
+            has several runs, also the scores of each run.
     """
     metrics = scores.bucket_metrics if in_detail else scores.bucket_metrics[:1]
     means = ", means over seeds" if scores.is_grouped else ""
@@ -326,7 +330,6 @@ def _tables(scores: SetScores, *, in_detail: bool) -> list[tuple[str, Table]]:
             tables.append((title, length_table(runs, metric)))
     if scores.whole.attention:
         tables.append(("Attention by length", attention_table(scores)))
-    gold = gold_table(scores)
-    if gold.rows:
-        tables.append(("Attention against gold links", gold))
+    if scores.has_gold:
+        tables.append(("Attention against gold links", gold_table(scores)))
     return tables
