@@ -65,13 +65,13 @@ def translate_document(
     if source.num_columns != 1 or source.vector_size is not None:
         raise UsageError(f"{form}: expected a run that reads one text")
     options["n_best"] = 1
-    texts = [each.text for each in parsed.texts]
+    texts = [line.text for line in parsed.lines]
     translated = translator.translate_lines(texts, **options)
     replacements = []
-    for text, translations in zip(parsed.texts, translated, strict=True):
+    for line, translations in zip(parsed.lines, translated, strict=True):
         best = translations[0]
         if record:
-            record(parsed.line(text), text.text, translations)
+            record(parsed.line_number(line), line.text, translations)
         replacements.append(best.text if math.isfinite(best.log_prob) else "")
     return replace_texts(parsed, replacements)
 

@@ -185,7 +185,7 @@ class App:
             document = parse_document(asked.file, asked.form, asked.field, languages)
         except UserError as error:
             raise HTTPException(400, str(error)) from None
-        asked.q = [text.text for text in document.texts]
+        asked.q = [line.text for line in document.lines]
         fields = await self._translate_libre(request, asked)
         content, untranslated = replace_texts(document, fields.pop("translatedText"))
         if untranslated:

@@ -1,8 +1,8 @@
 """Concatenate sentence pairs (`--concatenate K`): K sources become one source, and their targets
 become one target.
 
-The result is inputs that are longer than the inputs of the corpus, have the same words, and have a
-known number of sentences.
+The concatenated sources are longer than the sources of the corpus, but have the same words, and
+their number of sentences is known.
 """
 
 import random
@@ -18,7 +18,7 @@ def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
     """Return random disjoint groups of `k` indices below `num_pairs`. If `k` does not divide
     `num_pairs`, the remaining indices are dropped."""
     order = list(range(num_pairs))
-    # The word is part of the seed: another word would give other groups.
+    # Recorded results depend on the groups, so the word in the seed must stay as it is.
     random.Random(f"stitch {k} {seed}").shuffle(order)
     return [tuple(order[start : start + k]) for start in range(0, num_pairs - k + 1, k)]
 
@@ -35,8 +35,14 @@ def concatenate_links(
     source_lengths: Sequence[int],
     target_lengths: Sequence[int],
 ) -> list[str]:
-    """Return the alignment (`0-0 1-2`) of each concatenated pair. Lengths count the tokens that the
-    links refer to."""
+    """Return the alignment links, such as `0-0 1-2`, of each concatenated pair.
+
+    Args:
+        links: the alignment links of each pair.
+        groups: the pairs that are concatenated.
+        source_lengths: the number of source tokens of each pair, by which links are shifted.
+        target_lengths: the number of target tokens of each pair.
+    """
     joined = []
     for group in groups:
         fields = []

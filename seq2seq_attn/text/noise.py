@@ -1,4 +1,4 @@
-"""Find noisy sentence pairs for `data.filter`: pairs that a cleaner of parallel text would drop."""
+"""Find noisy sentence pairs, such as copies and duplicates, which `data.filter` drops."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -9,15 +9,23 @@ from statistics import median
 NOISE = {
     "copies": "source and target are equal",
     "segmented": "text is tokenized or split into subwords (@@)",
-    "ratio": "one side is more than three times as long, compared with other pairs",
+    "ratio": "one side is more than three times as long as in usual pairs",
     "duplicates": "equal to an earlier pair",
 }
-"""the kinds of noise that `data.filter` names, and their meaning"""
+"""the kinds of noise that `data.filter` may name, with their meaning"""
 _SAMPLE_SIZE = 10_000
 """number of pairs from which the usual ratio of lengths is computed"""
 _MAX_RATIO = 3.0
 _MIN_CHARACTERS = 20
-_SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=\s|$)")
+"""number of characters up to which a text is too short for the ratio to mean anything"""
+_SEGMENTED = re.compile(
+    r"""(?x)
+    @@(?:\s|$)  # subwords of BPE: hou@@ se
+    | ▁  # subwords of SentencePiece: ▁the
+    | @-@ | &(?:apos|quot|\#39);  # tokens of Moses: two @-@ year, it &apos;s
+    | (?<=\w)[ ][.,](?=\s|$)  # punctuation marks between spaces: here .
+    """
+)
 
 
 def find_noise(
@@ -25,8 +33,12 @@ def find_noise(
 ) -> dict[str, set[int]]:
     """Return the positions of noisy pairs for each kind of noise.
 
-    The usual ratio of lengths is the median of target characters per source character in the first
-    `_SAMPLE_SIZE` pairs. Finding `duplicates` takes 80 bytes of memory per pair.
+    The usual ratio of lengths is the median number of target characters per source character in the
+    first `_SAMPLE_SIZE` pairs. Finding `duplicates` takes 80 bytes of memory per pair.
+
+    Args:
+        read_pairs: a function that reads the pairs from the first to the last; called twice.
+        kinds: keys of `NOISE`.
     """
     noise: dict[str, set[int]] = {kind: set() for kind in kinds}
     if not kinds:
@@ -40,14 +52,14 @@ def find_noise(
     for position, (source, target) in enumerate(read_pairs()):
         text = f"{source}\n{target}"
         digest = blake2b(text.encode(), digest_size=8).digest()
-        has_noise = {
-            "copies": source == target and source.strip(),
-            "segmented": _SEGMENTED.search(text),
+        is_noisy = {
+            "copies": source == target and source.strip() != "",  # blank pairs are no copies
+            "segmented": _SEGMENTED.search(text) is not None,
             "ratio": _is_ratio_outlier(len(source) * usual_ratio, len(target)),
             "duplicates": digest in seen,
         }
         for kind in kinds:
-            if has_noise[kind]:
+            if is_noisy[kind]:
                 noise[kind].add(position)
         if "duplicates" in kinds:
             seen.add(digest)
@@ -55,8 +67,8 @@ def find_noise(
 
 
 def _is_ratio_outlier(expected: float, length: int) -> bool:
-    """Return whether the length of a target, in characters, is far from its expected length. Short
-    pairs are no outliers, and neither are pairs of which a side is blank."""
+    """Return whether the length of a target, in characters, is far from the expected length. A pair
+    with two short sides or an empty side is no outlier."""
     shorter = min(expected, length)
     longer = max(expected, length)
     if shorter == 0 or longer <= _MIN_CHARACTERS:

@@ -90,7 +90,7 @@ class UnknownWords(NamedTuple):
             if not is_unknown[word] or word in known_words:
                 continue
             unknown.append(word)
-            known = self.words.find_case(word)
+            known = self.words.find_spelling(word)
             if known is not None and known != word:
                 spelled[word] = known
             elif self._passes(word):

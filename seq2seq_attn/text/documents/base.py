@@ -1,4 +1,4 @@
-"""The forms of documents: where their texts are, and how translations replace them."""
+"""The interface of a form of documents: where the texts are, and how translations replace texts."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -6,38 +6,43 @@ from typing import NamedTuple
 
 
 class Text(NamedTuple):
-    """A text of a document. Its translation replaces the characters from `start` to `stop`, which
-    need not be those of the text: a catalogue has a place for the translation beside each text."""
+    """A text of a document, and the characters that its translation replaces.
+
+    These characters, from `start` to `stop`, need not be the characters of the text: a catalogue
+    has a place for the translation beside each text.
+    """
 
     start: int
     stop: int
     text: str
-    """the text without markup of the document; each of its lines is translated by itself"""
+    """the text without the markup of the document; each line is translated by itself"""
     group: int | None = None
-    """texts of a group, such as the forms of a plural, are translated all or none"""
+    """the number of a group of texts, such as the forms of a plural, that are translated all or
+    none; None if the text has no group"""
     before: str = ""
     after: str = ""
-    """characters of the document that enclose the translation"""
+    """`before` and `after` are markup that is written around the translation"""
     original: str = ""
-    """the characters of the text with their markup, if they are not those from start to stop"""
+    """the text with its markup; empty if the document has it from `start` to `stop`"""
 
 
 class Form(NamedTuple):
     """A form of documents."""
 
     find: Callable[[str, str], Iterator[Text]]
-    """yields the texts of a document in their order, given the field in forms
-    `WITH_FIELDS`, in others the languages of the run, as in `de en`; raises ValueError or
-    ExpatError if the document is damaged, and UserError if it lacks the field or the languages"""
+    """yields the texts of a document in their order. The second argument is the name of the field
+    for the forms `WITH_FIELDS`, and the languages of the run, as in `de en`, for all other forms.
+    Raises ValueError or ExpatError if the document is damaged, and UserError if the document does
+    not have the field or the languages"""
     encode: Callable[[str, str], str]
-    """returns the characters of a translation, given the original characters of the text; a text
-    that is its own translation keeps its characters; raises ValueError if the translation would
-    damage the document"""
+    """returns a translation with the escapes and markup of the document, which are those of the
+    second argument, the original characters of the text. A text that is equal to its translation
+    keeps its characters. Raises ValueError if the translation would damage the document"""
 
 
 def scan(pattern: re.Pattern[str], document: str, position: int = 0) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern, each of which begins where the last one ends. Raise
-    ValueError if they do not reach the end of the document."""
+    """Yield the matches of a pattern from `position` to the end of the document. Each match begins
+    where the previous match ends. Raises ValueError if the pattern does not match somewhere."""
     while position < len(document):
         match = pattern.match(document, position)
         if match is None:
@@ -48,11 +53,12 @@ def scan(pattern: re.Pattern[str], document: str, position: int = 0) -> Iterator
 
 
 def splice(document: str, translations: Iterable[tuple[Text, str]]) -> str:
-    """Return the document with new characters for each text. Texts are in the document's order."""
+    """Return the document with the characters of a translation in place of each text. The texts are
+    in the order of the document."""
     pieces = []
     position = 0
-    for text, new in translations:
-        pieces += [document[position : text.start], new]
+    for text, translation in translations:
+        pieces += [document[position : text.start], translation]
         position = text.stop
     pieces.append(document[position:])
     return "".join(pieces)

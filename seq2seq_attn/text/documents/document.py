@@ -1,9 +1,9 @@
-"""A document in memory: its texts, and its bytes with their translations."""
+"""Find the texts of a document in memory, and put translations in place of the texts."""
 
 import re
 from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 from xml.parsers.expat import ExpatError
 
@@ -14,96 +14,131 @@ from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
 from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
 
 _ENCODINGS = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
-"""encodings by their byte-order mark"""
+"""the encoding that each byte-order mark announces"""
 
 
 class Document(NamedTuple):
-    """A document and its texts."""
+    """A decoded document, its texts and the lines of the texts."""
 
     content: str
+    """the characters of the document, with markup"""
     encoding: str
     form: Form
-    places: list[Text]
-    """the texts as the form finds them, of one line or several"""
     texts: list[Text]
-    """the lines with words of all places, in their order: each is translated by itself"""
-    breaks: list[int]
-    """the positions of the line feeds"""
+    """the texts in the order of the document; a text has one line or several"""
+    lines: list[Text]
+    """the lines of all texts that have words; each line is translated by itself"""
+    line_feeds: list[int]
+    """the positions of the line feeds in `content`"""
 
-    def line(self, text: Text) -> int:
-        """Return the line number of a text, from 0."""
-        return bisect_left(self.breaks, text.start)
+    def line_number(self, text: Text) -> int:
+        """Return the number of the line of the document in which a text begins, from 0."""
+        return bisect_left(self.line_feeds, text.start)
 
 
 def parse_document(
     document: bytes, form: str, field: str = "", languages: Sequence[str] = ()
 ) -> Document:
-    """Find the texts of a document, with the arguments of `translate_document`, and the languages
-    of the run.
+    """Find the texts of a document.
+
+    Args:
+        document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
+        form: the suffix that names the form of the document, a key of `FORMS`.
+        field: the field whose values are the texts, for the forms `WITH_FIELDS`.
+        languages: the source language and the target language of the run.
 
     Raises:
-        UsageError: the form is unknown, or the field is not in the document.
-        UserError: the document is damaged, in other languages, or not text in UTF-8 or UTF-16.
+        UsageError: the form is unknown, a field is named for a form without fields, or the
+            document does not have the field.
+        UserError: the document is damaged, in languages other than those of the run, or not text
+            in UTF-8 or UTF-16.
     """
     if form not in FORMS:
         raise UsageError(f"{form}: expected {', '.join(FORMS)}")
     check_field(form, field)
-    option = field if form in WITH_FIELDS else " ".join(languages)
+    # A form with fields needs the name of the field; other forms check the languages.
+    argument = field if form in WITH_FIELDS else " ".join(languages)
     encoding = _ENCODINGS.get(document[:2], "utf-8")
     try:
         content = document.decode(encoding)
         if "\0" in content:
             raise ValueError("a NUL character")
-        places = [text for text in FORMS[form].find(content, option) if text.text.strip()]
+        texts = [text for text in FORMS[form].find(content, argument) if text.text.strip()]
     except (ValueError, RecursionError, ExpatError) as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
-    texts = []
-    for place in places:
-        for line in filter(has_words, place.text.splitlines()):
-            texts.append(place._replace(text=line.strip()))
-    breaks = [match.start() for match in re.finditer("\n", content)]
-    return Document(content, encoding, FORMS[form], places, texts, breaks)
+    lines = []
+    for text in texts:
+        for line in _lines_with_words(text.text):
+            lines.append(text._replace(text=line.strip()))
+    line_feeds = [match.start() for match in re.finditer("\n", content)]
+    return Document(content, encoding, FORMS[form], texts, lines, line_feeds)
+
+
+def _lines_with_words(text: str) -> list[str]:
+    """Return the lines of a text that have letters besides placeholders."""
+    return list(filter(has_words, text.splitlines()))
 
 
 def check_field(form: str, field: str) -> None:
-    """Raise UsageError if there is a field for a form that has no fields."""
+    """Raise UsageError if a field is named for a form without fields."""
     if field and form not in WITH_FIELDS:
         raise UsageError(f"{form}, --field {field!r}: give it only for {', '.join(WITH_FIELDS)}")
 
 
-def replace_texts(document: Document, translations: Iterable[str]) -> tuple[bytes, list[str]]:
-    """Return the bytes of the document with translations in place of its texts, and a message for
-    each place that stays, because a translation is empty or loses a placeholder or markup."""
-    remaining = iter(translations)
+def replace_texts(document: Document, translations: Sequence[str]) -> tuple[bytes, list[str]]:
+    """Put translations in place of the texts of a document.
+
+    A text stays if the translation of a line is empty, if the translation loses a placeholder or
+    markup, or if another text of the group stays.
+
+    Args:
+        document: the parsed document.
+        translations: the translation of each of `document.lines`; empty for a line without one.
+
+    Returns:
+        The bytes of the document, and a message for each text that stays.
+    """
     edits = {}
-    failed = set()
-    for place in document.places:
+    failed_groups = set()
+    start = 0
+    for text in document.texts:
+        stop = start + len(_lines_with_words(text.text))
         try:
-            edits[place] = _encode(document, place, remaining)
+            edits[text] = _encode(document, text, translations[start:stop])
         except ValueError:
-            failed.add(place.group or place)
+            if text.group is not None:
+                failed_groups.add(text.group)
+        start = stop
     messages = []
-    for place in document.places:
-        if (place.group or place) in failed:
-            edits.pop(place, None)
-            messages.append(f"line {document.line(place) + 1}: {shorten(place.text)}")
+    for text in document.texts:
+        if text not in edits or text.group in failed_groups:
+            edits.pop(text, None)
+            messages.append(f"line {document.line_number(text) + 1}: {shorten(text.text)}")
     return splice(document.content, edits.items()).encode(document.encoding), messages
 
 
-def _encode(document: Document, place: Text, translations: Iterator[str]) -> str:
-    """Return the characters that replace a text, whose lines with words have the next translations.
-    White space at the ends of lines stays. Raises ValueError if the text must stay."""
-    new = ""
-    is_complete = True
-    for piece in place.text.splitlines(keepends=True):
-        line = piece.strip()
-        if has_words(line):
-            translation = next(translations)
-            is_complete &= bool(translation)
-            piece = piece.replace(line, translation, 1)
-        new += piece
+def _encode(document: Document, text: Text, translations: Sequence[str]) -> str:
+    """Return the characters that replace a text.
+
+    Args:
+        document: the document of the text.
+        text: a text of the document.
+        translations: the translation of each line with words. White space at the ends of the lines
+            stays.
+
+    Raises:
+        ValueError: a translation is empty, loses a placeholder or markup, or cannot be encoded.
+    """
+    if not all(translations):
+        raise ValueError("an empty translation")
+    lines = text.text.splitlines(keepends=True)
+    numbers = [number for number, line in enumerate(lines) if has_words(line)]
+    for number, translation in zip(numbers, translations, strict=True):
+        line = lines[number]
+        lines[number] = line.replace(line.strip(), translation, 1)
+    new = "".join(lines)
     new.encode(document.encoding)  # refuses half a surrogate pair, which JSON can hold
-    if not is_complete or not keeps_placeholders(place.text, new):
-        raise ValueError
-    original = place.original or document.content[place.start : place.stop]
-    return f"{place.before}{document.form.encode(new, original)}{place.after}"
+    if not keeps_placeholders(text.text, new):
+        raise ValueError("another placeholder")
+    original = text.original or document.content[text.start : text.stop]
+    return f"{text.before}{document.form.encode(new, original)}{text.after}"

@@ -1,7 +1,7 @@
-"""Detokenize spaCy's words and punctuation by rules that restore the spaces.
+"""Detokenize spaCy's tokens by rules that tell where spaces stand.
 
-The rules are made for English and German. Other languages share most of the English rules.
-Quotation marks are paired in the same way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
+Most rules for English apply to every language but German. Quotation marks are paired in the same
+way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,19 @@ from seq2seq_attn.text.languages import short_code
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤".split())
 _SPACED_IN_FRENCH = frozenset("; : ! ? « »".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
-# Each opening mark and the marks that may close it. A mark that may close itself is read as an
-# opening mark if no quotation is open.
 _QUOTES = {
-    '"': '"',
-    "'": "'",
-    "“": "”",
-    "”": "”“",
-    "„": "“”",
-    "‘": "’",
-    "‚": "‘’",
-    "«": "»",
-    "»": "«",
-    "``": "''",
+    '"': ('"',),
+    "'": ("'",),
+    "“": ("”",),
+    "”": ("”", "“"),
+    "„": ("“", "”"),
+    "‘": ("’",),
+    "‚": ("‘", "’"),
+    "«": ("»",),
+    "»": ("«",),
+    "``": ("''",),
 }
+"""the marks that close a quotation, by the mark that opens the quotation"""
 _ELIDING = frozenset(("ca", "fr", "it"))
 """languages in which words such as l' and dell' are joined to the next word"""
 _CURRENCIES = frozenset("$ £ € ¥".split())
@@ -34,13 +33,14 @@ _PRONOUNS = frozenset("i you he she it we they what that who there where here ho
 _NEGATED = frozenset(
     "do does did is are was were has have had ca could wo would should must need ai might".split()
 )
-# The two tokens of words that spaCy splits.
+"""words that `nt` follows in text without apostrophes, as in `dont`"""
 _SPLIT_WORDS = frozenset(
     (("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all"))
 )
+"""words that spaCy splits into two tokens"""
 _BARE_CLITICS = frozenset("s d m re ve ll".split())
 
-# Whether a token is written without a space on its left, and on its right.
+# Whether a token is joined to the token on its left, and to the token on its right.
 _LEFT = (True, False)
 _RIGHT = (False, True)
 _BOTH = (True, True)
@@ -50,27 +50,59 @@ _NEITHER = (False, False)
 def detokenize(tokens: Sequence[str], language: str) -> str:
     """Join spaCy's tokens to a line: `["I", "ca", "n't", "."]` gives `"I can't."`."""
     language = short_code(language)
+    quotes = _join_quotes(tokens, language)
     pieces = []
-    open_quotes: list[str] = []
-    glue_next = True
+    was_joined = True  # no space stands before the first token
     for i, token in enumerate(tokens):
-        glue_left, glue_right = _attachment(tokens, i, open_quotes, language)
-        if not (glue_left or glue_next):
+        joins_left, joins_right = quotes[i] if i in quotes else _join(tokens, i, language)
+        if not (joins_left or was_joined):
             pieces.append(" ")
         pieces.append(token)
-        glue_next = glue_right
+        was_joined = joins_right
     return "".join(pieces)
 
 
-def _attachment(
-    tokens: Sequence[str], i: int, open_quotes: list[str], language: str
-) -> tuple[bool, bool]:
-    """Return whether token i is written without a space on its left, and on its right.
+def _join_quotes(tokens: Sequence[str], language: str) -> dict[int, tuple[bool, bool]]:
+    """Return for each quotation mark and apostrophe, by position, whether it is joined to the token
+    on the left, and to the token on the right.
 
-    `open_quotes` is a stack of the quotation marks that are open before token i.
-    `_quote_attachment` changes the stack if token i is a quotation mark, so tokens must be passed
-    in order.
+    Quotations may be nested. A mark that could open or close a quotation closes the
+    innermost quotation.
     """
+    joins = {}
+    open_quotes: list[str] = []
+    for i, token in enumerate(tokens):
+        if language == "fr" and token in _SPACED_IN_FRENCH:
+            continue
+        if open_quotes and token in _QUOTES[open_quotes[-1]]:
+            open_quotes.pop()
+            joins[i] = _LEFT
+        elif token in _QUOTES:
+            apostrophe = _join_apostrophe(tokens, i) if token == "'" else None
+            if apostrophe is None:
+                open_quotes.append(token)
+            joins[i] = apostrophe or _RIGHT
+    return joins
+
+
+def _join_apostrophe(tokens: Sequence[str], i: int) -> tuple[bool, bool] | None:
+    """Return whether the mark `'` at position i is joined to the token on the left, and to the
+    token on the right. Return None if the mark is no apostrophe, but opens a quotation."""
+    following = tokens[i + 1 :]
+    num_marks = following.count("'")
+    if num_marks == 0 and following and following[0][:1].isdecimal():
+        return _RIGHT  # '90s
+    # The possessive of a plural or of a German name: dogs', Fritz', Marx'.
+    may_be_possessive = i > 0 and tokens[i - 1][-1:].lower() in ("s", "z", "x")
+    # No mark behind can close a quotation, or the marks behind form pairs without this mark.
+    if num_marks == 0 or (may_be_possessive and num_marks % 2 == 0):
+        return _LEFT
+    return None
+
+
+def _join(tokens: Sequence[str], i: int, language: str) -> tuple[bool, bool]:
+    """Return whether token i, which is no quotation mark, is joined to the token on the left, and
+    to the token on the right."""
     token = tokens[i]
     previous = tokens[i - 1] if i else ""
     following = tokens[i + 1] if i + 1 < len(tokens) else ""
@@ -78,29 +110,27 @@ def _attachment(
         return _NEITHER
     if token in _CLOSING:
         return _LEFT
-    if token in _OPENING:
+    if token in _OPENING or _is_prefix(token, previous, following):
         return _RIGHT
-    if token in _QUOTES or (open_quotes and token in _QUOTES[open_quotes[-1]]):
-        return _quote_attachment(tokens, i, open_quotes)
     if token == "/" or (token == "-" and _is_inside_word(previous, following, language)):
         return _BOTH
-    if token in _CURRENCIES:
-        return _RIGHT if following[:1].isdecimal() and not previous[-1:].isdecimal() else _NEITHER
-    if token == "#":
-        return _RIGHT if following[:1].isalnum() else _NEITHER
-    if token == "&":
-        return _RIGHT if following.removesuffix(";") in _ENTITIES else _NEITHER
-    if language == "en" and token == "%":
-        return _LEFT if previous[-1:].isdecimal() else _NEITHER
     if language in _ELIDING and len(token) > 1 and token[-1] in "'’":
         return _RIGHT
-    if language == "fr" and token[0] == "-" and token[1:2].isalpha():
-        return _LEFT  # "est", "-il"
     return _LEFT if _continues_word(previous, token, language) else _NEITHER
 
 
+def _is_prefix(token: str, previous: str, following: str) -> bool:
+    """Return whether a sign belongs to the token on the right, as in `$5`, `#1` and `&amp;`."""
+    if token in _CURRENCIES:
+        return following[:1].isdecimal() and not previous[-1:].isdecimal()
+    if token == "#":
+        return following[:1].isalnum()
+    return token == "&" and following.removesuffix(";") in _ENTITIES
+
+
 def _is_inside_word(previous: str, following: str, language: str) -> bool:
-    """Return whether a hyphen belongs to the word around it, or to a range such as 20-30."""
+    """Return whether a hyphen belongs to the word around the hyphen, or to a range such as
+    20-30."""
     if language == "de":  # spaCy does not split German words at hyphens
         return previous[-1:].isdecimal() and following[:1].isdecimal()
     return any(map(str.isalnum, previous)) and any(map(str.isalnum, following))
@@ -115,30 +145,11 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
         return token == "'s"
     if token in _CLITICS or (previous, token) in _SPLIT_WORDS:
         return True
+    if language == "fr" and token[0] == "-" and token[1:2].isalpha():
+        return True  # "est", "-il"
+    if language == "en" and token == "%":
+        return previous[-1:].isdecimal()
     if token == "nt":
         return previous in _NEGATED
     # Clitics without an apostrophe ("im"), or behind an apostrophe that is a token ("she ' s").
     return token in _BARE_CLITICS and (previous in _PRONOUNS or previous in ("'", "’"))
-
-
-def _quote_attachment(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool, bool]:
-    """Return whether token i, a quotation mark or apostrophe, is written without a space on its
-    left, and on its right.
-
-    `open_quotes` is changed: the last mark is removed if token i closes that mark, and token i is
-    added if it opens a quotation. An apostrophe changes nothing.
-    """
-    token = tokens[i]
-    if open_quotes and token in _QUOTES[open_quotes[-1]]:
-        open_quotes.pop()
-        return _LEFT
-    following = tokens[i + 1 :]
-    if token == "'" and token not in following:  # an apostrophe, as no mark closes it
-        if following and following[0][:1].isdecimal():  # '90s
-            return _RIGHT
-        return _LEFT
-    ends_in_s = i > 0 and tokens[i - 1][-1:].lower() in ("s", "z", "x")
-    if token == "'" and ends_in_s and following.count(token) % 2 == 0:
-        return _LEFT  # possessive of a plural: the marks behind it form pairs without it
-    open_quotes.append(token)
-    return _RIGHT

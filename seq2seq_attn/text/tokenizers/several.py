@@ -3,7 +3,7 @@
 
 import reprlib
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import pairwise
 from typing import Any
 
 from seq2seq_attn.errors import UserError
@@ -13,26 +13,30 @@ from seq2seq_attn.text.tokenizers.source import Source, split_tokens
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, place_vectors
 
 _ENDS_WITHOUT_SPACE = frozenset("。！？")
+"""marks that end a sentence even if no space follows"""
 _ENDS = frozenset(".!?…") | _ENDS_WITHOUT_SPACE
 
 
 class SeveralSources(Source):
-    """Tokenize each column of a line by a `Source` and write `SOURCE_END` between the tokens of two
-    columns.
+    """Tokenize each column of a line by a `Source` of its own, and put `SOURCE_END` between the
+    tokens of two columns.
 
     A blank column has no tokens. If all columns are blank, the line has no tokens and no
-    `SOURCE_END`.
+    `SOURCE_END`. At most one column names files of vectors.
     """
 
     def __init__(self, languages: Sequence[str], sources: Sequence[Source]) -> None:
-        """Store the language of each column and the `Source` that tokenizes the column. All columns
-        of text use the same SentencePiece model if they use SentencePiece."""
+        """Store the language of each column and the `Source` that tokenizes the column. If columns
+        are split by SentencePiece, they use the same model."""
         self.languages = list(languages)
         self.sources = list(sources)
         self.name = sources[0].name
-        self.model = next(filter(None, (source.model for source in sources)), None)
+        models = [source.model for source in sources if source.model is not None]
+        self.model = models[0] if models else None
         self.num_columns = len(sources)
         self.vector_sizes = [source.vector_size for source in sources]
+        # The column that names files of vectors; the first one if all columns are text.
+        self._vector_column = self.vector_sizes.index(self.vector_size)
 
     def tokenize(self, text: str) -> list[str]:
         return self.tokenize_many([text])[0]
@@ -42,7 +46,11 @@ class SeveralSources(Source):
         by_column = []
         for number, source in enumerate(self.sources):
             by_column.append(source.tokenize_many([line[number] for line in lines]))
-        return [join_columns(line) if any(line) else [] for line in zip(*by_column, strict=True)]
+        by_line = []
+        for columns in zip(*by_column, strict=True):
+            is_blank = not any(columns)
+            by_line.append([] if is_blank else join_columns(columns))
+        return by_line
 
     def columns(self, tokens: Sequence[str]) -> list[list[str]]:
         columns: list[list[str]] = [[]]
@@ -54,9 +62,11 @@ class SeveralSources(Source):
         return columns
 
     def segments(self, tokens: Sequence[str], max_length: int) -> list[list[str]]:
-        """Split a line into segments. If a column is longer than `max_length`, every column is
-        split into the same number of slices of equal length, because no links tell which slices
-        belong together."""
+        """Split a line into segments with at most `max_length` tokens per column.
+
+        Every column is cut into one slice per segment. The slices of a column have equal lengths,
+        because nothing tells which tokens of two columns belong together.
+        """
         columns = self.columns(tokens)
         num_segments = max(len(split_tokens(column, max_length)) for column in columns)
         segments = []
@@ -70,7 +80,7 @@ class SeveralSources(Source):
         return segments
 
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
-        if not tokens:
+        if not tokens:  # no `SOURCE_END` separates blank columns
             return words_of(line)
         words = []
         columns = zip(self.sources, self._split(line), self.columns(tokens), strict=True)
@@ -81,16 +91,15 @@ class SeveralSources(Source):
     def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
         if self.vector_size is None or not sequence:
             return range(0)
-        column = self.vector_sizes.index(self.vector_size)
         ends = [position for position, item in enumerate(sequence) if item == end]
         bounds = [-1, *ends, len(sequence)]
-        return range(bounds[column] + 1, bounds[column + 1])
+        return range(bounds[self._vector_column] + 1, bounds[self._vector_column + 1])
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
         positions = self.vector_positions(tokens)
-        column = self.vector_sizes.index(self.vector_size)
-        names = tokens[positions.start : positions.stop]
-        vectors = self.sources[column].vectors(self._split(line)[column], names)
+        file = self._split(line)[self._vector_column]
+        file_tokens = tokens[positions.start : positions.stop]
+        vectors = self.sources[self._vector_column].vectors(file, file_tokens)
         return place_vectors(vectors, positions, len(tokens))
 
     def settings(self) -> dict[str, Any]:
@@ -98,8 +107,8 @@ class SeveralSources(Source):
         return {"name": "several", "languages": self.languages, "columns": columns}
 
     def _split(self, line: str) -> list[str]:
-        """Return the columns of a line. Raises UserError if the line has more or fewer columns than
-        sources."""
+        """Return the columns of a line. All columns of a blank line are empty. Raises UserError if
+        the line does not have `num_columns` columns."""
         if not line.strip():
             return [""] * self.num_columns
         columns = line.split("\t")
@@ -122,10 +131,9 @@ def join_columns(columns: Sequence[Sequence[str]]) -> list[str]:
 
 class SentenceSource(Source):
     """Tokenize a text and add `SOURCE_END` after each token that ends a sentence, such as `.`, `!`
-    and `?`. The marks allow attention over the sentences of a line.
+    or `?`. Attention over sentences needs to know where each sentence ends.
 
-    A dot inside a word, as in `3.5` or `z.B.`, ends no sentence, because spaCy makes one token of
-    the word. The last sentence of a line is marked too, so that lines can be joined.
+    `SOURCE_END` follows the last sentence of a line too, so that lines can be joined.
     """
 
     def __init__(self, text: Source) -> None:
@@ -148,15 +156,20 @@ class SentenceSource(Source):
 
 
 def mark_sentences(tokens: Sequence[str]) -> list[str]:
-    """Return the tokens with `SOURCE_END` after each sentence."""
+    """Return the tokens with `SOURCE_END` after each sentence.
+
+    The dot of `3.5` or `z.B.` ends no sentence. Among tokens of spaCy, the word is a single token.
+    Among subwords and characters, the dot is a token that no `SPACE` follows.
+    """
     marked = []
-    has_spaces = any(SPACE in token for token in tokens)
-    for token, following in zip_longest(tokens, tokens[1:], fillvalue=SPACE):
+    marks_spaces = any(SPACE in token for token in tokens)
+    # A space follows the last token.
+    for token, following in pairwise([*tokens, SPACE]):
         marked.append(token)
-        symbol = token.lstrip(SPACE)
-        is_inside_a_word = (
-            has_spaces and symbol not in _ENDS_WITHOUT_SPACE and following[0].isalnum()
-        )
-        if symbol in _ENDS and not is_inside_a_word:
+        mark = token.lstrip(SPACE)
+        if mark not in _ENDS:
+            continue
+        may_be_in_word = marks_spaces and mark not in _ENDS_WITHOUT_SPACE
+        if not (may_be_in_word and following[0].isalnum()):
             marked.append(SOURCE_END)
     return marked

@@ -57,6 +57,10 @@ def test_lines_come_back(language, line):
     assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
 
 
+def test_an_apostrophe_does_not_close_a_quotation_of_backticks():
+    assert detokenize(["``", "dogs", "'", "bowls", "''"], "en") == "``dogs' bowls''"
+
+
 def test_the_share_of_lines_whose_words_get_spaces_inside():
     assert measure_broken_lines("zh", ["红色的球在桌子上。", "球"]) == 0.5
     assert measure_broken_lines("en", ["He 's here .", "It can't.", "A man."]) == 0.0
