@@ -10,6 +10,7 @@ from seq2seq_attn.text.scripts import is_in_script, usual_script
 from seq2seq_attn.text.tables import Row
 
 _ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
+"""names of the source column and of the target column"""
 _MAX_WORDS = 3
 """maximum number of words in the name of a column; longer cells are text"""
 MAX_SHOWN = 40
@@ -68,9 +69,9 @@ def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> U
 
 
 def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
-    """Find the column of each language by its name, which contains the code or the English name of
-    the language, or names the side: `text_en`, `French`, `source`. Return an empty tuple if a
-    column is missing or not unique."""
+    """Find the column of each language by the name of the column, which contains the code or the
+    English name of the language, or names the side: `text_en`, `French`, `source`. Return an empty
+    tuple if a column is missing or not unique."""
     one_word_names = {}
     short_names = {}
     for key, name in names.items():
@@ -89,9 +90,9 @@ def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[str, ...]:
-    """Find the column of each language by its script. Return an empty tuple unless exactly one
-    column that no language before has is in the script of each language, both in the first row and
-    in all rows."""
+    """Find the column of each language by the script. A column fits a language if both the first
+    row and all rows together are in the script of the language. Return an empty tuple unless
+    exactly one column, besides those of earlier languages, fits each language."""
     columns = []
     for language in languages:
         script = usual_script(language)

@@ -1,7 +1,7 @@
 """Read glossaries, and find their terms in text.
 
 A glossary is a list of source terms, each with the target term that a translation must contain. A
-term is one word or several. A file has one entry per line: source, tab, target.
+term has one word or several words. A file has one entry per line: source, tab, target.
 """
 
 import unicodedata
@@ -32,7 +32,8 @@ Glossary = tuple[Entry, ...]
 
 
 def read_glossary(path: str | Path) -> Glossary:
-    """Return the entries of a file. Raises UserError as `read_lines` and `parse_glossary`."""
+    """Return the entries of a file. Raises UserError for the causes that `read_lines` and
+    `parse_glossary` list."""
     return parse_glossary(str(path), read_lines(Path(path)))
 
 
@@ -58,7 +59,7 @@ def parse_glossary(name: str, lines: Iterable[str]) -> Glossary:
 
 
 def split_terms(text: str, language: str) -> Words:
-    """Return the words and symbols of a text, as terms are compared.
+    """Return the words and symbols of a text, by which terms are compared.
 
     A word is a sequence of letters, digits and combining marks. In a language that does not
     separate words, each character outside ASCII is a word.
@@ -78,9 +79,10 @@ def split_terms(text: str, language: str) -> Words:
 
 
 def find_terms(words: Sequence[str], terms: Mapping[Words, TermT]) -> list[TermT]:
-    """Return the values of the terms that occur in `words`, each once.
+    """Return the distinct values of the terms that occur in `words`.
 
-    Where terms overlap, the first is found, and of those that begin with the same word the longest.
+    Of overlapping terms, only the first is found. Of terms that begin at the same position, only
+    the longest is found.
     """
     longest = max(map(len, terms))
     found: dict[TermT, None] = {}
@@ -89,7 +91,9 @@ def find_terms(words: Sequence[str], terms: Mapping[Words, TermT]) -> list[TermT
         sizes = range(min(longest, len(words) - start), 0, -1)
         candidates = (tuple(words[start : start + size]) for size in sizes)
         term = next(filter(terms.__contains__, candidates), None)
-        if term is not None:
+        if term is None:
+            start += 1
+        else:
             found[terms[term]] = None
-        start += len(term or [""])
+            start += len(term)
     return list(found)

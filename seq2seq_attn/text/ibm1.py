@@ -76,7 +76,8 @@ def estimate_table(
     # The cells of a target position are adjacent, so `reduceat` sums them.
     keys = []
     sizes = []
-    for index in range(0, num_pairs, max(1, -(-num_cells // MAX_CELLS))):
+    stride = max(1, -(-num_cells // MAX_CELLS))  # rounded up
+    for index in range(0, num_pairs, stride):
         with_empty = np.concatenate([[EMPTY], source(index)])
         keys.append(_keys(with_empty, target(index)).ravel())
         sizes += [len(with_empty)] * len(target(index))
@@ -96,9 +97,9 @@ def estimate_table(
 
 
 def best_sources(table: TranslationTable, source: Ids, target: Ids) -> Ids:
-    """Return, for each target token, the position of its most probable source token. The first of
-    several equally probable positions is returned. The position is `EMPTY` if the empty word is
-    most probable, or if the target token never occurs with a source token of the sentence."""
+    """Return the position of the most probable source token for each target token, and the first
+    position of equally probable source tokens. The position is `EMPTY` if the empty word is most
+    probable, or if the target token never occurs with a source token of the sentence."""
     scores = table.lookup(np.concatenate([[EMPTY], source]), target)
     return np.where(scores.max(axis=1) > 0.0, scores.argmax(axis=1) - 1, EMPTY)
 

@@ -111,11 +111,11 @@ def complete_languages(
     """
     candidates = [name.lower() if len(name) == 2 else name for name in map(str.strip, names)]
     codes_in_names = dict.fromkeys(filter(CODE.fullmatch, candidates))
-    codes = [
-        code
-        for code in codes_in_names
-        if code == short_code(code) or short_code(code) not in codes_in_names
-    ]
+    codes = []
+    for code in codes_in_names:
+        short = short_code(code)
+        if short == code or short not in codes_in_names:  # `deu` beside `de` is no other language
+            codes.append(code)
     if len(codes) == 1 and len(codes[0]) == 3:  # a word in the first line of text, such as `cat`
         codes = []
     unassigned = [code for code in codes if code not in languages]

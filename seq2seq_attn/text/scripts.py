@@ -81,7 +81,7 @@ def usual_script(language: str) -> str | None:
     script = None if has_any_script else _SCRIPTS.get(code, "LATIN")
     if tag is None:
         return script
-    if script == "LATIN":  # the usual script is not the one that the code names
+    if script == "LATIN":  # the code may name a script that `_TAGS` does not have
         script = None
     return _TAGS.get(tag[1], script)
 

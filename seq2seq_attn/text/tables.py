@@ -145,7 +145,8 @@ def _find_dialect(head: str) -> _Dialect | None:
     enclose every cell.
     """
     lines = head.split("\n")
-    if separator := _named_separator(lines[0]):
+    separator = _named_separator(lines[0])
+    if separator:
         return _try_csv(lines[1:], separator, None)
     tabs = [line.count("\t") for line in lines if line.strip()]
     has_tabs = may_leave_out(tabs.count(0), len(tabs))
@@ -184,8 +185,9 @@ def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Diale
 
 def _dialect(options: Mapping[str, Any], sizes: Sequence[int]) -> _Dialect:
     """Return a dialect, given the number of cells in each row."""
-    (num_columns, num_rows), *_ = Counter(sizes).most_common(1) or [(0, 0)]
-    return _Dialect(num_columns, options, len(sizes) - num_rows, len(sizes))
+    most_common = Counter(sizes).most_common(1) or [(0, 0)]
+    num_columns, num_regular = most_common[0]
+    return _Dialect(num_columns, options, len(sizes) - num_regular, len(sizes))
 
 
 def _csv_cells(
@@ -224,9 +226,12 @@ def _delimited_rows(path: Path) -> Rows:
     else:
         cells = enumerate((line.split("\t") if line.strip() else [] for line in lines), 1)
     for number, row in cells:
-        is_damaged = row is None or (row and len(row) != len(keys))
-        texts = map(one_line, row or ()) if dialect.options else row or ()
-        yield number + num_skipped, None if is_damaged else dict(zip(keys, texts, strict=False))
+        if row is None or (row and len(row) != len(keys)):
+            yield number + num_skipped, None
+            continue
+        texts = map(one_line, row) if dialect.options else row
+        # The row of a blank line has no texts.
+        yield number + num_skipped, dict(zip(keys, texts, strict=False))
 
 
 def _json_rows(path: Path) -> Rows:
@@ -234,8 +239,8 @@ def _json_rows(path: Path) -> Rows:
     other, for example an object per line."""
     blocks = iter_blocks(path)
     text = next(blocks, "")
-    is_list = re.match(r"\s*\[\s*(?=[\[{])", text)
-    position = is_list.end() if is_list else 0
+    opening = re.match(r"\s*\[\s*(?=[\[{])", text)
+    position = opening.end() if opening else 0
     line = 1 + text.count("\n", 0, position)
     while True:
         start = position
@@ -247,16 +252,17 @@ def _json_rows(path: Path) -> Rows:
             value, position = json.JSONDecoder().raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             end = text.find("\n", getattr(error, "pos", len(text)))
-            if end >= 0 and not is_list:
-                # The line is whole, and no JSON.
+            if end >= 0 and not opening:
+                # The line was read to its end, so it is damaged.
                 line += text.count("\n", position, end)
                 yield line, None
                 position = end
                 continue
+            # The value may continue in the next block.
             text = text[position:]
             position = 0
             block = next(blocks, None)
-            if block is None and text.strip() == ("]" if is_list else ""):
+            if block is None and text.strip() == ("]" if opening else ""):
                 return
             if block is None or len(text) > MAX_LINE_BYTES:
                 raise ValueError(
@@ -269,8 +275,9 @@ def _json_rows(path: Path) -> Rows:
 
 
 def _json_row(value: Any) -> Row | None:
-    """Return the text of each item of a list, or of each field of an object and of its inner
-    objects, such as `translation`. Null is a blank text. Return None if there is no text."""
+    """Return the row of a JSON value: the texts in a list by their numbers, or the texts in an
+    object and in objects inside, such as `translation`, by their fields. Null is a blank text.
+    Return None for a value without texts."""
     if isinstance(value, list):
         value = {str(number): item for number, item in enumerate(value, 1)}
     if not isinstance(value, dict):
@@ -327,7 +334,8 @@ def _tmx_row(unit: str) -> Row | None:
 
 
 def _xliff_rows(path: Path) -> Rows:
-    """Yield the rows of XLIFF, as of TMX. The row of an unfinished unit is empty."""
+    """Yield a row for each unit of XLIFF, with the keys of `_tmx_rows`. The row of an untranslated
+    unit is empty."""
     document = "".join(iter_blocks(path))
     codes = sorted(set(LANGUAGE.findall(document)))
     if "xliff>" not in document[-99:] or [side for side, _ in codes] != ["s", "t"]:
@@ -344,7 +352,8 @@ def _xliff_rows(path: Path) -> Rows:
 
 
 def _po_rows(path: Path) -> Rows:
-    """Yield the rows of a catalogue, and their numbers."""
+    """Yield a row for each entry of a catalogue. The number of the entry takes the place of a line
+    number."""
     for number, row in enumerate(find_pairs("".join(iter_blocks(path))), 1):
         yield number, {key: one_line(text) for key, text in row.items()}
 

@@ -21,19 +21,20 @@ _ITEM = re.compile(
     (?:((?:{_EMPTY.pattern})++)(?!msgstr|")|(?:msgstr(?:\[\d+\])?{_STRINGS})+)""",
     re.VERBOSE,
 )
-"""white space, a comment, or an entry whose forms are all empty or not. Obsolete entries are
-comments."""
+"""matches white space, a comment, or an entry. Obsolete entries are comments. The groups are
+`msgctxt`, `msgid`, `msgid_plural`, the forms of an entry that are all empty, the last of these, and
+otherwise the last form"""
 
 
 def find_texts(document: str, languages: str) -> Iterator[Text]:
-    """Yield the texts of the entries that have no translation, not even a fuzzy one.
+    """Yield the texts of the entries that have no translation, not even a fuzzy translation.
 
     Of two forms of a plural, the first is a translation of `msgid`. All other forms are
     translations of `msgid_plural`, because each of them may stand for several numbers.
 
     Raises:
         ValueError: the catalogue is damaged, or says that it is not in UTF-8.
-        UserError: the header names another language than the target language of the run.
+        UserError: the header names a language other than the target language of the run.
     """
     target = languages.rpartition(" ")[2]
     for entry in scan(_ITEM, document):
@@ -47,15 +48,16 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
 
 
 def _check_header(header: str, target: str) -> None:
-    """Raise UserError if a header names another language than the target language."""
+    """Raise UserError if a header names a language other than the target language."""
     language = re.search("(?m)^Language:[ \t]*([A-Za-z]+)", header)
     if language and short_code(language[1]) != short_code(target):
         raise UserError(f"{language[0]}: the run translates to {target}")
 
 
 def find_pairs(document: str) -> Iterator[dict[str, str]]:
-    """Yield the text and the translation of each entry, of a plural the last form. Yield an empty
-    dictionary for an entry that is fuzzy or not translated. Raises ValueError as `find_texts`."""
+    """Yield the text and the translation of each entry. For an entry with plural forms, these are
+    the plural and the last form. Yield an empty dictionary for a fuzzy entry. Raises ValueError if
+    the catalogue is damaged, or says that it is not in UTF-8."""
     is_fuzzy = False
     for item in scan(_ITEM, document):
         if re.match("#,.*fuzzy", item[0]):
@@ -67,7 +69,7 @@ def find_pairs(document: str) -> Iterator[dict[str, str]]:
 
 
 def _decode(strings: str) -> str:
-    """Return the text of strings."""
+    """Return the text of adjacent strings, joined."""
     lines = re.findall(_STRING, strings)
     return "".join(json.loads(line, strict=False) for line in lines)
 

@@ -26,8 +26,8 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         field: the name of the column, or its number from 1.
 
     Raises:
-        UsageError: no column has this name or number, or several columns have it. If several
-            delimiters are possible, the columns of all of them count.
+        UsageError: no column or several columns have this name or number. If several delimiters
+            are possible, the columns by each delimiter count.
         ValueError: a row is damaged, or does not have as many cells as the header.
     """
     head = next(_HEAD.finditer(document))
@@ -54,8 +54,8 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
 
 def _find_delimiters(header: str) -> Sequence[str]:
-    """Return the most frequent delimiters of a header. They are several if they are equally
-    frequent. A header without any delimiter is that of a single column: any delimiter fits."""
+    """Return the most frequent delimiters of a header, several if they are equally frequent. A
+    header without delimiters names a single column, so any delimiter fits."""
     most = max(map(header.count, _DELIMITERS))
     if most == 0:
         return ","
@@ -68,8 +68,8 @@ def _cell(delimiter: str) -> str:
 
 
 def _row(delimiter: str, number: int, num_cells: int) -> str:
-    """Return the pattern of a row with `num_cells` cells and its line end. The group of the pattern
-    is the cell with this number."""
+    """Return the pattern of a row with `num_cells` cells and the line end. The group of the pattern
+    is cell `number`, from 1."""
     cell = _cell(delimiter)
     before = f"(?:{cell}[{delimiter}]){{{number - 1}}}"
     after = f"(?:[{delimiter}]{cell}){{{num_cells - number}}}"
@@ -82,8 +82,8 @@ def _decode(cell: str) -> str:
 
 
 def encode(translation: str, original: str) -> str:
-    """Return a translation as a cell, in quotation marks if the original has them or the cell needs
-    them."""
+    """Return a translation as a cell, in quotation marks if the original has quotation marks, or if
+    the translation has a delimiter, a line break or a quotation mark."""
     if translation.split() == _decode(original).split():
         return original
     if original.startswith('"') or _SPECIAL.search(translation):

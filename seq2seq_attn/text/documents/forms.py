@@ -25,6 +25,6 @@ FORMS = {
     "tsv": TABLES,
     "md": MARKDOWN,
 }
-"""the forms by the suffix of their files"""
+"""the form of a document by the suffix of the file"""
 WITH_FIELDS = ("jsonl", "ndjson", "csv", "tsv")
-"""forms whose texts are in a field"""
+"""the suffixes of forms whose texts are in one field"""

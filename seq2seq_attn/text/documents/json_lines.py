@@ -16,7 +16,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     """Yield the text of the field in each line.
 
     Raises:
-        UsageError: the field has no name.
+        UsageError: `field` is empty.
         ValueError: a line is not an object, or does not have the field exactly once, as a text.
     """
     if not field:

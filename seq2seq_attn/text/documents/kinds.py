@@ -10,8 +10,8 @@ class Kind(NamedTuple):
     name: str
     suffixes: tuple[str, ...]
     pattern: re.Pattern[str] = re.compile(r"(?!)")
-    """a pattern that is found in the first characters of such a document only; by default, it is
-    found nowhere"""
+    """a pattern that is found in the first characters of such documents only. The default pattern
+    is never found"""
 
 
 SUBTITLES = Kind(

@@ -29,9 +29,9 @@ def _parser() -> Any:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def find_texts(document: str, field: str) -> Iterator[Text]:
-    """Yield the texts that have words besides code, images and addresses. The span of a text is
-    empty if its place is not certain."""
+def find_texts(document: str, languages: str) -> Iterator[Text]:
+    """Yield the texts that have words besides code, images and addresses. A text that is not found
+    in the document as the parser reads the text has an empty span, so it is not translated."""
     _, _, body = _HEAD.split(document, maxsplit=1)
     stop = len(document) - len(body)
     lines = [stop + start.start() for start in _LINE_START.finditer(body)]
@@ -50,13 +50,13 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
 
 def _markup(text: str) -> list[str]:
-    """Return the parts of a text that its translation must have."""
+    """Return the markup of a text, sorted; a translation must have equal markup."""
     return sorted(_MARKUP.findall(f"{text}\n{_parser().render(text)}"))
 
 
 def encode(translation: str, original: str) -> str:
-    """Return a translation, or an original that is its own translation. Raises ValueError if the
-    translation has other markup, or the original is empty."""
+    """Return a translation, or the original with its line breaks if the translation is equal.
+    Raises ValueError if the translation has other markup, or the original is empty."""
     text = _SOFT_BREAK.sub(" ", original)
     if translation.split() == text.split():
         return original

@@ -23,27 +23,32 @@ _IS_TRANSLATED = re.compile(
     |^<(?:[^\s:<>]*:)?(?:alt-trans|bpt|code|ept|it|kbd|math|ph|pre|samp|ut|var)[\s>]
     """
 )
-"""matches a start tag that says whether its element is translated; other elements than those with
-`yes` are not translated"""
+"""is found in a start tag that says whether the element is translated. Only `translate="yes"` says
+that the element is"""
 _IS_WHOLE = re.compile(
     r"(?is)&|<[!?/]|<(?:br|hr|img|input|link|meta|script|style|textarea|xmp|iframe|wbr)\b|.*/>$|$"
 )
-"""matches all but the start tag of an element"""
+"""matches all tags but the start tag of an element that needs an end tag"""
 _MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
-"""matches the mark of a tag, and a space at its side unless a word is beyond"""
+"""matches the mark of a tag, with the space on a side where no word follows the space"""
 _NO_SPACE_BEFORE = re.compile(r"\s|</")
 _NO_SPACE_AFTER = re.compile(r"(?:\s|<\w[^<>]*[^/<>]>|<\w>|\})$")
-"""match markup at whose end a space is not added"""
+"""match markup that no space precedes, and markup that no space follows"""
 
 
 def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
-    """Yield each tag or comment of XML or HTML and the end of the document, with its name, whether
-    the text before it is translated, and whether an element around it says so.
+    """Yield four values for each tag or comment of XML or HTML, and for the end of the document:
 
-    A name is in lower case, without prefix, and begins with a slash in an end tag. The name of a
-    comment is empty. Raises ValueError if a tag does not end, or if an entity or an encoding other
-    than UTF is declared.
+    - the match of the tag;
+    - the name in lower case, without prefix. The name of an end tag begins with a slash, and the
+      name of a comment is empty;
+    - whether the text before the tag is translated;
+    - whether an element around the tag says whether text is translated.
+
+    Raises ValueError if a tag does not end, or if an entity or an encoding other than UTF is
+    declared.
     """
+    # The open elements that say whether text is translated.
     deciding = [("", True)]
     for tag in _TAG.finditer(document):
         if tag[0] == "<":
@@ -63,7 +68,7 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
 
 
 def split_markup(markup: str) -> list[str]:
-    """Return the decoded texts of some markup, and the markup before, between and behind them."""
+    """Return pieces of markup and decoded texts in turn. The first and the last item are markup."""
     pieces = []
     gap = ""
     position = 0
@@ -81,20 +86,21 @@ def split_markup(markup: str) -> list[str]:
 
 
 def read_markup(markup: str, keeps_space: bool = False) -> str:
-    """Return the text of some markup, without the tags and spaces at its ends."""
+    """Return the text of some markup, with marks in place of the tags between words."""
     return join_texts(split_markup(markup)[1::2], keeps_space)
 
 
 def join_texts(texts: Iterable[str], keeps_space: bool = False) -> str:
-    """Return texts with marks between them. White space becomes a space, unless it is kept."""
+    """Join texts by marks: `a ⟦1⟧ b`. Unless `keeps_space`, all white space becomes single
+    spaces."""
     numbered = [f"⟦{number}⟧ {text}" for number, text in enumerate(texts)]
     text = " ".join(numbered).removeprefix("⟦0⟧ ")
     return text if keeps_space else " ".join(text.split())
 
 
 def fill_marks(text: str, gaps: Iterable[str]) -> str:
-    """Return a text with markup in place of its marks, and before and behind it. Raises ValueError
-    if it has more or fewer marks."""
+    """Return a text with markup in place of the marks. `gaps` are the markup before the text, for
+    each mark, and behind the text. Raises ValueError if their number is another."""
     new = ""
     for gap, piece in zip(gaps, [*_MARK.split(text), ""], strict=True):
         if _NO_SPACE_BEFORE.match(gap):

@@ -1,4 +1,5 @@
-"""Placeholders: parts of a text that a translation must have exactly as often as the text."""
+"""Placeholders, such as `%s`, `{name}` and `<b>`, that a translation must have as often as the
+text."""
 
 import re
 from functools import partial
@@ -25,19 +26,20 @@ def has_words(text: str) -> bool:
 
 
 def keeps_placeholders(text: str, translation: str) -> bool:
-    """Return whether a translation has the placeholders of a text. Its tags and its placeholders
-    without a name or number must be in their order.
+    """Return whether a translation has the placeholders of a text. Tags, and placeholders without a
+    name or number such as `%s`, must be in the order of the text.
 
-    Return False if the text has other braces, as in messages with nested plural forms.
+    Return False if the text has braces outside placeholders, as messages with nested plural forms
+    have.
     """
     if TAG.findall(text) != TAG.findall(translation):
         return False
     if re.search("[{}]", _without_placeholders(text)):
         return False
-    # Placeholders such as %s sort as equal, and so stay in their order.
+    # Placeholders such as %s have equal keys, so sorting leaves them in order.
     key = partial(re.sub, r"\A%[^%($]+\Z", "")
-    before = sorted(_PLACEHOLDER.findall(text), key=key)
-    return before == sorted(_PLACEHOLDER.findall(translation), key=key)
+    expected = sorted(_PLACEHOLDER.findall(text), key=key)
+    return expected == sorted(_PLACEHOLDER.findall(translation), key=key)
 
 
 def _without_placeholders(text: str) -> str:

@@ -20,20 +20,21 @@ _DAMAGED_TIMES = re.compile(
 """matches a line with other signs beside `-->`, with another arrow, as in `0:1 -> 0:2`, or with
 milliseconds at its start, but not a text such as `10:30 - 18:00` or `1:47.532`"""
 _TEXT = re.compile(r"(?!(?:[ \t]*\d+[ \t]*(?:\r\n|\r|\n))?[^\r\n]*-->)[^\S\r\n]*\S")
-"""matches a line that is not blank, has no time stamps and is not the number above them"""
+"""matches a line that is not blank, has no time stamps and is not the number above time stamps"""
 _TAGS = re.compile(rf"(?:{TAG.pattern})(?:[ \0]*(?:{TAG.pattern}))*")
 """matches tags with nothing but spaces between them"""
 _BREAK = re.compile(r"\r\n|\r|\n")
 _BEFORE_TEXT = "-–— \t\r\n\f\xa0"
 """dashes and spaces before a text"""
 _BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
+"""matches a line of another speaker, or a line that begins with a tag"""
 
 
-def find_texts(document: str, field: str) -> Iterator[Text]:
+def find_texts(document: str, languages: str) -> Iterator[Text]:
     """Yield the texts of subtitles. A blank line ends a cue in WebVTT, but not in SRT. Tags and
-    spaces at the ends of a text do not belong to it, nor do dashes before it.
+    spaces at the ends of a text do not belong to the text, nor do dashes before the text.
 
-    Raises ValueError for a damaged line of time stamps, and if there are no time stamps.
+    Raises ValueError if a line of time stamps is damaged, or if the document has no time stamps.
     """
     is_vtt = "WEBVTT" in document[:7]
     has_times = is_in_cue = False
@@ -42,9 +43,10 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         is_time = _TIMES.match(line[0]) is not None
         if not is_time and _DAMAGED_TIMES.match(line[0]):
             raise ValueError(f"expected times with --> in line {number}")
-        has_times |= is_time
+        has_times = has_times or is_time
         is_text = is_in_cue and _TEXT.match(document, line.start())
         if start < stop and (not is_text or _BEGINS_TEXT.match(line[0])):
+            # Tags count as spaces.
             bare = TAG.sub(lambda tag: " " * len(tag[0]), document[start:stop]).rstrip()
             end = start + len(bare)
             start = end - len(bare.lstrip(_BEFORE_TEXT))
@@ -61,14 +63,17 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
 
 
 def encode(translation: str, original: str) -> str:
-    """Return a translation with the tags of the original, and with line breaks if it has some."""
+    """Return a translation with the tags of the original. If the original has line breaks, the
+    translation is wrapped."""
     if translation == join_texts(_TAGS.split(original)):
         return original
     line_break = _BREAK.search(original)
     tags = _TAGS.findall(original.replace(" ", "\0"))  # a tag stays in its line
-    joined = fill_marks(translation, ["", *tags, ""])
-    lines = wrap(joined, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return (line_break[0].join(lines) if line_break else joined).replace("\0", " ")
+    new = fill_marks(translation, ["", *tags, ""])
+    if line_break:
+        lines = wrap(new, _WIDTH, break_long_words=False, break_on_hyphens=False)
+        new = line_break[0].join(lines)
+    return new.replace("\0", " ")
 
 
 SUBTITLES = Form(find_texts, encode)

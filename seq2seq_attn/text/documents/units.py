@@ -1,4 +1,4 @@
-"""XLIFF 1.2 and 2, and TMX: units with a source, and a target where its translation belongs."""
+"""XLIFF 1.2 and 2, and TMX: units of a source, and of a target that is the translation."""
 
 import html
 import re
@@ -13,25 +13,26 @@ from seq2seq_attn.text.languages import short_code
 LANGUAGE = re.compile(
     r"""\s([st])(?:ource-language|rcLang|arget-language|rgLang)\s*=\s*["']([\w-]+)"""
 )
-"""matches a language of XLIFF; the first group is `s` or `t`"""
+"""matches a language of XLIFF; the first group is `s` for the source, or `t` for the target"""
 _SOURCE = re.compile(rb"""\s(?:source-language|src[Ll]ang)\s*=\s*["']([A-Za-z][\w-]*)""")
 _VARIANT = re.compile(r"""(?s).*?\s(?:xml:)?lang\s*=\s*["']([\w-]+).*""")
 _KEEPS_SPACE = re.compile(r"""<tmx\b|\sxml:space\s*=\s*["']preserve""")
-"""is found in documents whose white space stays"""
+"""is found in documents whose white space is kept"""
 _UNITS = "trans-unit segment tu".split()
 _NO_TRANSLATION = re.compile(
     r"""(?s)\A<[^>]*\sstate\s*=\s*["'](?:new|needs-translation)\b.*|<[^!][^>]*>"""
 )
-"""matches tags, and a target that says that it is not translated"""
+"""matches tags, and a whole target whose state says that it is not translated"""
 _CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 Unit = dict[str, re.Match[str]]
-"""the first tags of each name in a unit"""
+"""the first tag of each name in a unit, outside elements that are not translated"""
 
 
 def find_texts(document: str, languages: str) -> Iterator[Text]:
     """Yield the texts of the units that have no translation.
 
-    A source and a target of TMX have the names of their elements in XLIFF.
+    A `seg` of TMX is read as the `source` or `target` of XLIFF, by the language of the `tuv` around
+    the `seg`.
 
     Raises:
         ExpatError: the document is not well-formed.
@@ -45,7 +46,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
     for initial, code in LANGUAGE.findall(document):
         if not sides.get(short_code(code), "").startswith(initial):
             raise UserError(f"language {code}: the run translates {source} to {target}")
-    side = "seg"  # no other name in XLIFF
+    side = "seg"  # stays in XLIFF, which has no `tuv`
     unit: Unit = {}
     keeps_space = _KEEPS_SPACE.search(document) is not None
     has_source = False
@@ -57,7 +58,8 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
             unit = {}
         elif name[1:] in _UNITS:
             yield from _find_text(document, unit, target, keeps_space)
-        has_source |= name == "source"
+        if name == "source":
+            has_source = True
         if is_translated:
             unit.setdefault(name, tag)
     if not has_source:
@@ -65,7 +67,8 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
 
 
 def source_language(document: bytes) -> str:
-    """Return the source language that a document names. Raises UserError: it names none."""
+    """Return the source language that a document names. Raises UserError if the document names no
+    source language."""
     named = _SOURCE.search(document.replace(b"\0", b""))  # without the zeros of UTF-16
     if named is None:
         raise UserError("source: the document names no language; name it in place of auto")
@@ -73,7 +76,8 @@ def source_language(document: bytes) -> str:
 
 
 def _find_text(document: str, unit: Unit, language: str, keeps_space: bool) -> Iterator[Text]:
-    """Yield the text of a unit, to be put into an empty target or a new target."""
+    """Yield the text of a unit that has a source and no translation. Its translation is put into
+    the empty target of the unit, or into a new target."""
     if "/source" not in unit:
         return
     end = unit["/source"]

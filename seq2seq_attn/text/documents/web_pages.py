@@ -11,7 +11,7 @@ small span strike strong sub sup time tt u var wbr
 """.split()
 
 
-def find_texts(document: str, field: str) -> Iterator[Text]:
+def find_texts(document: str, languages: str) -> Iterator[Text]:
     """Yield the texts of a page. Tags within a sentence, such as `<b>`, belong to its text.
 
     Raises ValueError if the page has declarations that are refused, or if a tag or an element that
@@ -24,7 +24,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
             continue
         yield Text(start, tag.start(), read_markup(document[start : tag.start()]))
         start = tag.start()
-    if is_inside:
+    if is_inside:  # at the end of the document
         raise ValueError("an element that is not translated does not end")
 
 

@@ -54,7 +54,7 @@ def detokenize(tokens: Sequence[str], language: str) -> str:
     pieces = []
     was_joined = True  # no space stands before the first token
     for i, token in enumerate(tokens):
-        joins_left, joins_right = quotes[i] if i in quotes else _join(tokens, i, language)
+        joins_left, joins_right = quotes.get(i) or _join(tokens, i, language)
         if not (joins_left or was_joined):
             pieces.append(" ")
         pieces.append(token)

@@ -79,8 +79,8 @@ class Source(ABC):
         return split_tokens(tokens, max_length)
 
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
-        """Return the words of a line, to which alignment links refer. Words stand between spaces
-        and tabs; each vector is a word."""
+        """Return the words of a line, to which alignment links refer. Words are separated by spaces
+        and tabs, and each vector is a word."""
         return words_of(line)
 
     def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
@@ -127,20 +127,20 @@ class NoSource(Source):
 
 
 def split_tokens(tokens: Sequence[str], max_length: int) -> list[list[str]]:
-    """Split tokens into segments of at most `max_length`.
+    """Split tokens into segments of at most `max_length` tokens.
 
-    The second half of a segment is searched for its end: after the last sentence end, or else
-    before the last token that starts a word. Without either, the segment has `max_length`
-    tokens.
+    A segment ends in the second half of these `max_length` tokens: after the last sentence end, or
+    else before the last token that starts a word. Otherwise the segment has `max_length` tokens.
     """
     segments = []
     start = 0
     while len(tokens) - start > max_length:
-        stop = start + max_length
-        stops = range(stop, start + max_length // 2, -1)
-        after_sentences = [end for end in stops if tokens[end - 1].endswith(_SENTENCE_ENDS)]
-        before_words = [end for end in stops if tokens[end].startswith(SPACE)]
-        [stop, *_] = [*after_sentences, *before_words, stop]
+        limit = start + max_length
+        ends = range(limit, start + max_length // 2, -1)
+        after_sentences = [end for end in ends if tokens[end - 1].endswith(_SENTENCE_ENDS)]
+        before_words = [end for end in ends if tokens[end].startswith(SPACE)]
+        candidates = [*after_sentences, *before_words, limit]
+        stop = candidates[0]
         segments.append(list(tokens[start:stop]))
         start = stop
     return [*segments, list(tokens[start:])]
