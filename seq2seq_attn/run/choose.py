@@ -8,13 +8,13 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.run.directory import Run
 
 Runs = str | Path | Run | Sequence[str | Path | Run] | None
-"""one or several runs or their names; None names none"""
+"""one or several runs or their names; None if no run is named"""
 
 log = logging.getLogger(__name__)
 
 
 def newest_run(runs_dir: str | Path = "runs") -> Run:
-    """Return the run in a folder that finished last. Raises UserError: the folder has no finished
+    """Return the run in a folder that finished last. Raises UserError if the folder has no finished
     run."""
     runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
     newest = max(runs, key=lambda run: run.finished_at() or 0.0, default=None)
@@ -31,8 +31,8 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
 
 
 def open_runs(named: Runs = None) -> list[Run]:
-    """Open the named runs. Without names, open the run in `runs/` that finished last. Raises
-    UserError as `Run.open` and `newest_run`."""
+    """Open the named runs. Without names, open the run in `runs/` that finished last. Raises the
+    errors of `Run.open` and `newest_run`."""
     if named is None:
         newest = newest_run()
         log.info("model: %s", newest.path)

@@ -1,4 +1,4 @@
-"""Remove the files of a run, or those that a killed process has left."""
+"""Remove the files of a run, or the temporary files that a killed process has left."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,8 @@ from seq2seq_attn.run.names import LAST, LISTED, RUN_FILES
 
 
 def remove_run_files(folder: Path) -> None:
-    """Remove all files that a run writes, the configuration last: it makes the folder a run."""
+    """Remove all files that a run writes. The configuration, which makes the folder a run, is
+    removed last."""
     files: set[Path] = set()
     for pattern in RUN_FILES:
         files.update(folder.glob(pattern))

@@ -14,8 +14,8 @@ HUB = "hf:"
 
 def download(name: str, patterns: Sequence[str]) -> str:
     """Download files of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION` whose names match `patterns`,
-    and return their folder. Files in the cache of the hub are not downloaded again. Raises
-    UserError: the download fails."""
+    and return their folder. Files in the local cache are not downloaded again. Raises UserError if
+    the download fails."""
     repository, _, revision = name.removeprefix(HUB).partition("@")
     with open_hub(f"{name}: cannot be downloaded") as hub:
         folder: str = hub.snapshot_download(
@@ -26,8 +26,8 @@ def download(name: str, patterns: Sequence[str]) -> str:
 
 @contextmanager
 def open_hub(failure: str) -> Iterator[Any]:
-    """Yield the module `huggingface_hub`. The module raises many kinds of errors. Inside the block,
-    each becomes a UserError whose message begins with `failure`."""
+    """Yield the module `huggingface_hub`, which raises many kinds of errors. Each error inside the
+    block becomes a UserError whose message begins with `failure`."""
     require("hub", "huggingface_hub")
     try:
         yield importlib.import_module("huggingface_hub")

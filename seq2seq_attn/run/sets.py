@@ -35,8 +35,8 @@ def write_sets(folder: Path, prepared: PreparedCorpus, sides: tuple[Side, Side])
 
 
 def read_set(run: Path, folder: str, split: str) -> SetText:
-    """Return the text of a split from a folder of the run. Raises UserError: the run does not keep
-    the split, or a file is damaged."""
+    """Return the text of a split from a folder of the run. Raises UserError if the run does not
+    keep the split, or if a file is damaged."""
     if not (run / folder).exists():
         raise UserError(
             f"{run}: keeps no test sets, like every run from the hub; give --source FILE "

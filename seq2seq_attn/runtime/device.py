@@ -10,8 +10,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime.environment import describe_cpu
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-"""fp16 is a precision of training; int8 (quantized weights) is a precision of translation on a
-CPU"""
+"""fp16 is for training only; int8 (quantized weights) is for translation on a CPU only"""
 TRAINING_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 TRANSLATION_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -19,7 +18,7 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 def resolve_device(name: str) -> torch.device:
     """Return the device with the name `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-    Raises UsageError: the name is unknown, or there is no such GPU."""
+    Raises UsageError if the name is unknown or the machine has no such GPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = name.partition(":")
@@ -105,10 +104,10 @@ def tune_float32(precision: Precision, device: torch.device) -> None:
     With `fp32`, products keep the full precision of float32. On a CPU on which MKL is slow, oneDNN
     computes the products, and an update of `multi30k` takes 0.62 of the time.
 
-    PyTorch has no setting that selects oneDNN. It uses oneDNN for float32 products if they may be
-    rounded to bfloat16 (`medium`). oneDNN rounds them only on CPUs with AMX. A product of factors
-    that bfloat16 cannot represent checks that oneDNN does not round; if it rounds, the setting is
-    undone.
+    PyTorch has no setting that selects oneDNN, but uses oneDNN for float32 products whose factors
+    may be rounded to bfloat16 (`medium`). oneDNN rounds the factors only on CPUs with AMX. A
+    product of factors that bfloat16 cannot represent checks that oneDNN does not round; otherwise
+    the setting is undone.
     """
     if device.type == "cuda" and precision != "fp32":
         torch.set_float32_matmul_precision("high")

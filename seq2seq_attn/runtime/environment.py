@@ -25,8 +25,8 @@ _PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safet
 
 
 def describe_environment(command: Sequence[str], device: torch.device | str) -> JsonObject:
-    """Return versions, hardware, number of threads and the command; and the git commit of the code,
-    if it runs from a checkout."""
+    """Return versions, hardware, number of threads and the command. If the code runs from a
+    checkout, also return the git commit."""
     import torch
 
     device = torch.device(device)
@@ -71,8 +71,8 @@ def describe_cpu() -> dict[str, str]:
 
 
 def _git_state(checkout: Path) -> JsonObject | None:
-    """Return the commit, and whether files differ from it: a tracked file has changed, or the
-    package has an untracked file. Return None if the code does not run from a checkout."""
+    """Return the commit, and whether the code is dirty: a tracked file differs from the commit, or
+    the package has an untracked file. Return None if the code does not run from a checkout."""
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(checkout), *arguments]

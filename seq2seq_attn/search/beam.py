@@ -14,8 +14,8 @@ alpha is `length_penalty`, and |y| is the length in target tokens including EOS.
 equation 14 of Wu et al. 2016, section 7, with |y| in place of (5 + |y|) / 6. With scorers, the
 total of their scores takes the place of log p(y | x).
 
-A candidate is a token that may continue a hypothesis. The candidates of a beam are numbered row by
-row, C = K J of them.
+A candidate is a token that may continue a hypothesis. A beam has C = K J candidates, numbered row
+by row.
 
 Shapes: B beams (one for each sentence still in the batch, or several, see `search_beams`), K slots
 of a beam, R = B * K rows, J candidates of a row, C candidates of a beam, N hypotheses returned per
@@ -187,6 +187,7 @@ def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
 
 
 def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beams: int) -> Beam:
+    """Return the beams before the first step, with one empty hypothesis each."""
     device = source.batch.ids_BS.device
     sentences_B = torch.arange(len(source.max_lengths_B) * num_beams, device=device)
     # Before the first step, the slots of a beam are equal, so only slot 0 is continued.
@@ -277,10 +278,11 @@ def _from_parents(values_BKX: Tensor, parents_BK: Tensor) -> Tensor:
 def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
     """Return `is_open_B`: whether the search of each beam goes on.
 
-    It goes on while the beam is below its length limit and an alive hypothesis can still beat the
-    worst of its N best finished hypotheses. Totals only fall, and the coverage penalty is never
-    positive. So the score of a hypothesis is bounded by the score of its current total at another
-    length: at the length limit if `length_penalty` is positive, else at the next length.
+    The search goes on while the beam is below its length limit and an alive hypothesis can still
+    beat the worst of the N best finished hypotheses. Totals only fall, and the coverage penalty is
+    never positive. So no score can exceed the current total divided by a later length to the power
+    of `length_penalty`. This bound is highest at the length limit if `length_penalty` is positive,
+    else at the next length.
     """
     best_length_B = beam.limits_B
     if length_penalty <= 0:

@@ -1,5 +1,5 @@
 """Diverse beam search: a sentence has several beams, called groups, and each group avoids the
-tokens that earlier groups chose at the same step (Vijayakumar et al. 2016).
+tokens that earlier groups have chosen at the same step (Vijayakumar et al. 2016).
 
     group g keeps the continuations with the highest  log p(y_1 ... y_t | x) - lambda n_t(y_t)
 
@@ -101,7 +101,10 @@ def _interleave(groups: Sequence[Tensor], num_sentences: int) -> Tensor:
 
 def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
     """Return the different hypotheses of all groups, finished hypotheses first, best first."""
-    different = {tuple(hypothesis.ids): hypothesis for group in groups for hypothesis in group}
+    different = {}
+    for group in groups:
+        for hypothesis in group:
+            different[tuple(hypothesis.ids)] = hypothesis
     return sorted(
         different.values(), key=lambda hypothesis: (not hypothesis.is_finished, -hypothesis.score)
     )

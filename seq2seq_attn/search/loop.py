@@ -195,7 +195,7 @@ class _End(NamedTuple):
 
 
 class _Recorded(NamedTuple):
-    """The fields of a `Step` that a hypothesis is traced back through."""
+    """The fields of a `Step` from which hypotheses are traced back."""
 
     rows: dict[int, int]
     """the row of each sentence in the batch at this step"""
@@ -217,7 +217,7 @@ def finish(
         lengths_B: the number of source positions of each beam's sentence.
         n_best: the maximum number of hypotheses of a beam.
         num_beams: number of beams of a sentence, which are adjacent. A hypothesis that is cut in
-            one of them counts for the `is_cut` of the hypotheses of all of them.
+            one beam counts for the `is_cut` of the hypotheses of all beams of the sentence.
     """
     ends_B = _find_ends(steps, len(lengths_B))
     best_cut_B = []
@@ -264,7 +264,7 @@ def _record(step: Step) -> _Recorded:
         weights_RS = step.weights_RS.float().cpu().numpy()
         weights_BKS = weights_RS.reshape(*step.ids_BK.shape, -1)
     return _Recorded(
-        dict(zip(sentences, range(len(sentences)), strict=True)),
+        {sentence: row for row, sentence in enumerate(sentences)},
         step.parents_BK.tolist(),
         step.ids_BK.tolist(),
         weights_BKS,
@@ -274,7 +274,7 @@ def _record(step: Step) -> _Recorded:
 def _trace(
     steps: Sequence[_Recorded], sentence: int, end: _End, num_source: int, best_cut: float
 ) -> Hypothesis:
-    """Return the hypothesis with the given end.
+    """Return the hypothesis that ends with `end`.
 
     `best_cut` is the best score of the sentence's hypotheses that the length limit cut.
     """
@@ -304,4 +304,6 @@ def _empty(steps: Sequence[_Recorded], num_source: int) -> Hypothesis:
     weights_TS = None
     if steps[0].weights_BKS is not None:
         weights_TS = np.zeros((0, num_source), dtype=np.float32)
-    return Hypothesis([], -math.inf, -math.inf, False, False, weights_TS)
+    return Hypothesis(
+        [], -math.inf, -math.inf, is_finished=False, is_cut=False, weights_TS=weights_TS
+    )

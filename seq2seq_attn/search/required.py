@@ -1,15 +1,15 @@
 """Required words: a beam search whose translations contain given words (Post and Vilar 2018,
 dynamic beam allocation).
 
-A phrase is a required word or several required words in a row; it consists of target tokens. A
-hypothesis meets all tokens of a phrase that it contains. Of any other phrase, it meets the first
-tokens of the phrase if it ends with them.
+A phrase is a required word or several required words in a row, as target tokens. A hypothesis meets
+all tokens of a phrase that it contains. Of any other phrase, a hypothesis meets the first tokens if
+the hypothesis ends with these tokens.
 
 A hypothesis that meets m of the n required tokens belongs to bank m. With k free slots, each of the
 n + 1 banks keeps its best k / (n + 1) continuations, rounded down. The best other continuations
 fill the slots that are left. So hypotheses that have yet to meet a word compete with each other,
-not with hypotheses of other banks. A hypothesis ends only after it has met all phrases, and then at
-the length limit at the latest.
+not with hypotheses of other banks. A hypothesis ends only after it has met all phrases. In the last
+step before the length limit, such hypotheses must end.
 
 A hypothesis is continued by its most probable tokens, and by the next token of each phrase that it
 does not contain yet.
@@ -85,10 +85,12 @@ def choose_by_bank(
     tokens_RT = beam.tokens_BKT.flatten(0, 1)[:, 1:]
     scores_RV = ranked.scores()
     met_RP = count_met(tokens_RT, phrases, continuing)
+    # A hypothesis that lacks a token of a phrase must not end.
     lacks_any_R1 = (met_RP.sum(dim=1) < num_banks - 1).unsqueeze(1)
     is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
     scores_RV = scores_RV.masked_fill(lacks_any_R1 & is_end_V, -torch.inf)
     if phrases:
+        # In the last step, only EOS may follow if a hypothesis of the beam has met all phrases.
         is_last_B = beam.limits_B <= beam.tokens_BKT.shape[2]
         is_complete_BK = ~lacks_any_R1.view(num_beams, -1) & (beam.totals_BK > -torch.inf)
         must_end_B = is_last_B & is_complete_BK.any(dim=1)
@@ -99,6 +101,7 @@ def choose_by_bank(
     longer_XT = torch.cat([tokens_XT, ids_RJ.view(-1, 1)], dim=1)
     banks_BC = count_met(longer_XT, phrases, continuing).sum(dim=1).view(num_beams, -1)
 
+    # The candidates within the shares of their banks come first, each part by total.
     order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
     # The position of each candidate in the ranking of its bank.
@@ -114,7 +117,7 @@ def choose_by_bank(
 def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]], continuing: Tensor) -> Tensor:
     """Return `met_XP`, the number of tokens of each phrase that each row of tokens meets.
 
-    A phrase before a token of `continuing` does not count.
+    A phrase that a token of `continuing` follows does not count, because its last word is longer.
     """
     num_rows, length = tokens_XT.shape
     met_XP = torch.zeros(num_rows, len(phrases), dtype=torch.int64, device=tokens_XT.device)
@@ -136,8 +139,9 @@ def _candidates(
 ) -> tuple[Tensor, Tensor]:
     """Return `scores_RJ` and `ids_RJ` of the tokens that may continue each row.
 
-    They are the best tokens of the row and the next token of each phrase. The score of a phrase's
-    token is -inf if the token is among the candidates already, or if the phrase is met.
+    These tokens are the best tokens of the row and the next token of each phrase. The score of the
+    next token of a phrase is -inf if the token is among the candidates already, or if the phrase is
+    met.
     """
     scores_RJ, ids_RJ = top_tokens(scores_RV, num_slots)
     for column, phrase in enumerate(phrases):

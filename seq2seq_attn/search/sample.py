@@ -14,6 +14,7 @@ Shapes: B samples (the samples of a sentence are adjacent), R rows = samples sti
 target vocabulary, T target positions.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,16 +38,19 @@ class Options(SearchConfig):
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """Return the samples of each sentence, in the order of their index. Some may be equal."""
+    """Return the samples of each sentence, in the order of their index. Samples may be equal."""
     num_samples = options.rows_per_sentence
     fields: list[Any] = []
     for field in source.batch:
         fields.append(None if field is None else field.repeat_interleave(num_samples, dim=0))
     batch = SourceBatch(*fields)
+    prefixes: list[Sequence[int]] = []
+    for prefix in source.prefixes:
+        prefixes += [prefix] * num_samples
     source = source._replace(
         batch=batch,
         max_lengths_B=np.repeat(source.max_lengths_B, num_samples).tolist(),
-        prefixes=[prefix for prefix in source.prefixes for _ in range(num_samples)],
+        prefixes=prefixes,
     )
     draws_BT = _draws(batch, options.seed, num_samples, max(source.max_lengths_B))
     draws_BT = draws_BT.to(batch.ids_BS.device)

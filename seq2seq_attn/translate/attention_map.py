@@ -134,7 +134,7 @@ class PackedMap:
         for level in packed:
             if level:
                 levels.append(level)
-            else:
+            else:  # the next byte is the length of a run of zeros
                 levels += [0] * next(packed)
         shape = (len(self.target_tokens), len(self.source_tokens))
         return np.array(levels, dtype=np.uint8).reshape(shape)
@@ -158,6 +158,7 @@ def pack_map(attention: AttentionMap) -> PackedMap:
 
 
 def _pack(levels_TS: Bytes) -> bytes:
+    """Return levels in the form of `PackedMap.packed`."""
     packed = bytearray()
     for level, run in groupby(levels_TS.ravel().tolist()):
         count = len(list(run))

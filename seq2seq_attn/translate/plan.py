@@ -1,4 +1,4 @@
-"""The plan of a call of a translator: what all lines of the call are translated with."""
+"""The plan of a call of a translator: the search, options and terms for all lines of the call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """The search, options and scorers that all segments of a call are translated with."""
+    """The search, options, scorers and terms by which all segments of a call are translated."""
 
     search: Search
     options: SearchConfig

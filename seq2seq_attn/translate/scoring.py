@@ -80,6 +80,7 @@ def force_decode(
 def _decode_chunk(
     translator: Translator, sources: Sequence[str], targets: Sequence[str], batch_size: int
 ) -> Iterator[Translation]:
+    """Decode the pairs of a chunk in batches of similar length, and yield them in order."""
     tokenized = zip(
         sources,
         translator.source_tokenizer.tokenize_many(sources),
@@ -127,7 +128,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Tran
         translations.append(
             Translation(
                 text="",
-                tokens=[*pair.target],
+                tokens=list(pair.target),
                 score=log_prob / (num_tokens + 1) ** translator.search.length_penalty,
                 log_prob=log_prob,
                 source_tokens=[*pair.source, EOS_TOKEN],
@@ -137,4 +138,4 @@ def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Tran
                 unknown_positions=unknown_positions(pair, translator.source_tokenizer),
             )
         )
-    return [*map(name_unknown, translations)]
+    return list(map(name_unknown, translations))

@@ -50,7 +50,7 @@ class Segment(NamedTuple):
     target: Sequence[str]
     """target tokens that the translation begins with; all target tokens in forced decoding"""
     separator: str = ""
-    """text between the translation of the previous segment and this one, which begins with it"""
+    """white space between the translations of the previous segment and of this segment"""
 
 
 def unknown_positions(segment: Segment, tokenizer: Source) -> tuple[int, ...]:
@@ -108,8 +108,9 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 def split_lines(
     translator: Translator, lines: Sequence[str], *, into_sentences: bool
 ) -> list[list[Segment]]:
-    """Return the segments of each line: the line, or its sentences with `into_sentences`. A line or
-    sentence that is too long is cut into pieces. A blank line has no segments.
+    """Return the segments of each line. With `into_sentences`, each sentence is a segment,
+    otherwise the whole line. A line or sentence that is too long is cut into pieces. A blank line
+    has no segments.
 
     If target tokens are source positions, no line is cut, because the positions count from the
     start of the line.

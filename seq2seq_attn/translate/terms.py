@@ -1,8 +1,9 @@
-"""Translate with a glossary: the target term of a source term is required where a line has it.
+"""Translate with a glossary: where a line has a source term, the target term is required.
 
-All segments are first translated as without a glossary. Those whose translations lack a term are
-then translated once more by the search `required`, in a beam that has as many slots for each bank
-as without a glossary. So the translation of a line without terms does not depend on the glossary.
+All segments are first translated as without a glossary. The segments whose translations lack a term
+are then translated once more by the search `required`, in a beam that has as many slots for each
+bank as without a glossary. So the translation of a line without terms does not depend on the
+glossary.
 """
 
 import unicodedata
@@ -56,9 +57,13 @@ class Terms(NamedTuple):
     """ids of the target tokens that continue a word"""
 
     def missing(self, terms: Sequence[str], translation: Translation) -> tuple[str, ...]:
-        """Return those of the target terms that a translation lacks."""
+        """Return the target terms that a translation lacks."""
         words = split_terms(translation.text, self.target.language)
-        return tuple(term for term in terms if not find_terms(words, {self.target.words(term): 0}))
+        missing = []
+        for term in terms:
+            if not find_terms(words, {self.target.words(term): term}):
+                missing.append(term)
+        return tuple(missing)
 
     def source_words(self, line: str) -> set[str]:
         """Return the words of the source terms that a line has."""
@@ -66,8 +71,8 @@ class Terms(NamedTuple):
         return set(chain.from_iterable(terms))
 
     def require(self, terms: Sequence[str], options: SearchConfig) -> required.Options:
-        """Return the options of the search for translations that contain target terms, at most
-        `MAX_TOKENS` tokens of them."""
+        """Return the options of a search that requires target terms. Terms that would make more
+        than `MAX_TOKENS` required tokens are left out."""
         values = options.model_dump()
         required_terms = [*values.get("required", [])]
         num_tokens = 0
@@ -95,7 +100,7 @@ def check_method(search: Search, options: SearchConfig) -> None:
 def prepare_terms(
     glossary: Glossary, languages: tuple[str, str], source: Source, target: Tokenizer, vocab: Vocab
 ) -> Terms:
-    """Return the terms of a glossary for a run. `vocab` is its target vocabulary.
+    """Return the terms of a glossary for a run. `vocab` is the target vocabulary of the run.
 
     Raises:
         UsageError: the run does not read one text.
@@ -103,14 +108,14 @@ def prepare_terms(
     """
     if not isinstance(source, Tokenizer):
         raise UsageError("glossary: needs a run that reads one text, without marks of sentences")
-    sides = Side(languages[0], source), Side(languages[1], target)
+    source_side = Side(languages[0], source)
     by_words: dict[Words, str] = {}
     for where, source_term, target_term in glossary:
         if UNK in vocab.ids_of(target.tokenize(target_term)):
             raise UserError(
                 f"{where}: {target_term!r} is not in the run's target vocabulary; leave it out"
             )
-        if by_words.setdefault(sides[0].words(source_term), target_term) != target_term:
+        if by_words.setdefault(source_side.words(source_term), target_term) != target_term:
             raise UserError(
                 f"{where}: {source_term!r} has another target term in a line before; keep one"
             )
@@ -120,7 +125,7 @@ def prepare_terms(
         for token_id, token in enumerate(vocab.tokens):
             if unicodedata.category(token[0])[0] in "LMN":
                 continuing.append(token_id)
-    return Terms(*sides, by_words, continuing)
+    return Terms(source_side, Side(languages[1], target), by_words, continuing)
 
 
 def require_terms(
@@ -130,9 +135,13 @@ def require_terms(
     options: SearchConfig,
     translate: Callable[[list[Segment], required.Options], list[list[Translation]]],
 ) -> None:
-    """Translate segments again whose translations in `translated` lack terms, and replace these.
+    """Translate once more the segments whose translations lack terms.
 
     Args:
+        terms: the terms of the glossary.
+        segments: the segments of several lines.
+        translated: the translations of each segment; new translations replace the old ones. A
+            translation that still lacks a term has a warning.
         options: the options of the search that made the translations.
         translate: translates segments by the search `required`.
     """

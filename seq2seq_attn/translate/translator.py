@@ -218,9 +218,11 @@ class Translator:
         return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
 
     def _translate_chunk(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
-        """Return the translations of each line of a chunk. Unknown words pass through."""
+        """Return the translations of each line of a chunk. With `unk="pass"`, unknown words pass
+        through the translations."""
         if self._unknown is None or plan.options.unk != "pass":
-            return [[*map(name_unknown, each)] for each in self._translate_texts(lines, plan)]
+            translated = self._translate_texts(lines, plan)
+            return [list(map(name_unknown, translations)) for translations in translated]
 
         def translate(texts: Sequence[str], keep_attention: bool) -> list[list[Translation]]:
             keep_attention = keep_attention and self.has_attention
@@ -235,7 +237,7 @@ class Translator:
         )
 
     def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
-        """Return the translations of each text by the model.
+        """Return the translations of each line by the model.
 
         The lines are split into segments, and segments of similar length are translated together.
         """
@@ -250,10 +252,13 @@ class Translator:
         all_translations = self._translate_segments(segments, plan)
         if plan.terms is not None:
             again = plan._replace(search=required.search)
-            map_again = lambda some, options: self._translate_segments(  # noqa: E731
-                some, again._replace(options=options)
-            )
-            require_terms(plan.terms, segments, all_translations, plan.options, map_again)
+
+            def translate_again(
+                some: list[Segment], options: required.Options
+            ) -> list[list[Translation]]:
+                return self._translate_segments(some, again._replace(options=options))
+
+            require_terms(plan.terms, segments, all_translations, plan.options, translate_again)
         translated = iter(all_translations)
 
         results = []

@@ -1,10 +1,11 @@
 """Pass words that the model does not know through a translation.
 
-The model translates several versions of a line, in each of which other stand-ins take the place of
-the unknown words (`text/known_words.py`). In a translation, the target word of a stand-in gives way
-to the unknown word. If the translation lacks that target word, the token that attends most to the
-stand-in counts as it. The version that keeps most stand-ins is chosen, then the version in which
-their target words attend most to them, then the most probable one.
+The model translates several versions of a line, in each of which different stand-ins take the place
+of the unknown words (`text/known_words.py`). In a translation, the unknown word replaces the target
+word of the stand-in. If the translation lacks this target word, the unknown word replaces the token
+that attends most to the stand-in. Of the versions, the one that loses fewest words is chosen; then
+the one with fewest stand-ins to which another token than the target word attends most; then the
+most probable one.
 
 A line of unknown words alone is returned as it is. A word of which only the case is unknown is
 spelled as in the training text.
@@ -34,7 +35,8 @@ from seq2seq_attn.translate.segments import empty_translation
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, name_unknown
 
 _LEAST_WEIGHT = 0.2
-"""minimum attention of a target word that gives way to an unknown word without its stand-in"""
+"""minimum attention to a stand-in of a token that is not the target word of the stand-in, but is
+replaced by the unknown word"""
 
 TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
 """translates texts; the second argument says whether translations keep their attention"""
@@ -57,7 +59,7 @@ class Line(NamedTuple):
     passed: Sequence[str]
     """the unknown words that stay as they are"""
     versions: Sequence[Version]
-    """what the model reads: nothing if the whole line stays as it is"""
+    """the texts that the model reads; none if the whole line stays as it is"""
 
 
 class UnknownWords(NamedTuple):
@@ -76,9 +78,14 @@ class UnknownWords(NamedTuple):
         into_sentences: bool = False,
         known_words: Container[str] = (),
     ) -> Line:
-        """Find the unknown words of a line. `is_unknown` holds the words that were looked up
-        before. With `into_sentences`, a space separates sentences. The words in `known_words` count
-        as known."""
+        """Find the unknown words of a line.
+
+        Args:
+            line: the line.
+            is_unknown: whether each word that was looked up before is unknown; words are added.
+            into_sentences: whether a space is put between sentences.
+            known_words: words that count as known.
+        """
         text = normalize(" ".join(split_sentences(line)) if into_sentences else line)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
@@ -104,6 +111,9 @@ class UnknownWords(NamedTuple):
         return Line(text, unknown, passed, versions)
 
     def _is_unknown(self, word: str) -> bool:
+        """Return whether a word is unknown. If the tokens are words, it is unknown if a token is
+        not in the vocabulary, or if a number or code is not in the training text. Otherwise a word
+        is unknown if it is not in the training text."""
         spelled = word.lower() if self.source.lowercase else word
         is_new = spelled not in self.words.known
         if self.source.name not in ("spacy", "spaces"):
@@ -121,9 +131,12 @@ class UnknownWords(NamedTuple):
         return self._has_unknown_token(word) or self.words.is_copied(word)
 
     def _assign(self, passed: Sequence[str], words: Sequence[str]) -> list[dict[str, StandIn]]:
-        """Return the stand-ins of the words in `passed` for each version of a line with these
-        words. A version begins with another stand-in than the version before. Words for which none
-        is left have none, and a line without stand-ins has one version."""
+        """Return the stand-in of each word in `passed` for each version of a line.
+
+        Each version begins with a different stand-in, and no stand-in is among `words`, the words
+        of the line. If there are fewer stand-ins than words, the last words have no stand-in. A
+        line without stand-ins has one version.
+        """
         numbers = deque(pair for pair in self.words.numbers if pair.source not in words)
         others = deque(pair for pair in self.words.others if pair.source not in words)
         assigned = []
@@ -162,7 +175,8 @@ class UnknownWords(NamedTuple):
         changed: list[str] = []
         for line in read_lines:
             for version in line.versions:
-                (changed if version.stand_ins else plain).append(version.text)
+                texts = changed if version.stand_ins else plain
+                texts.append(version.text)
         plain_results = iter(translate(plain, keep_attention))
         changed_results = iter(translate(changed, True))
         results = []
@@ -201,7 +215,8 @@ class UnknownWords(NamedTuple):
                     num_lost += 1
             num_doubtful = _count_doubtful(version, translations[0])
             options.append((num_lost, num_doubtful, -restored[0].log_prob, restored))
-        return min(options, key=lambda option: option[:3])[3]
+        best = min(options, key=lambda option: option[:3])
+        return best[3]
 
     def _put_back(self, version: Version, translation: Translation) -> Translation:
         """Return the translation with the unknown words in place of their stand-ins."""
@@ -223,8 +238,8 @@ class UnknownWords(NamedTuple):
 
 
 def unknown_words(text: Run | PreparedCorpus) -> UnknownWords | None:
-    """Return the object for the words of a run. It is None in training, and where the source is not
-    one text."""
+    """Return the `UnknownWords` of a run. Return None in training, and for a run that has no file
+    of words or whose source is not one text."""
     if not (isinstance(text, Run) and text.words and isinstance(text.source_tokenizer, Tokenizer)):
         return None
     return UnknownWords(text.words, text.source_tokenizer, text.source_vocab, text.target_tokenizer)
@@ -237,7 +252,7 @@ def _find_lost(version: Version, text: str) -> list[StandIn]:
 
 
 def _count_doubtful(version: Version, translation: Translation) -> int:
-    """Return the number of stand-ins to which another token than their target word attends most.
+    """Return the number of stand-ins to which a token other than the target word attends most.
     The model has then written the target word as part of a frequent phrase, in which an unknown
     word would be out of place."""
     if translation.attention is None or not translation.tokens:

@@ -3,8 +3,8 @@
     score(y_t) = log p(y_t | y_<t, x) + weight * log q(y_t | y_<t)
 
 q is a language model: a run without a source (`data.source_language: none`), or a run whose
-training pairs all have the same source line. Its target vocabulary must equal that of the run that
-translates. A token that is copied from the source counts as UNK in q.
+training pairs all have the same source line. The target vocabularies of q and of the run that
+translates must be equal. A token that is copied from the source counts as UNK in q.
 
 Shapes: R rows in search, V target ids and copies of source positions, Q target ids, T tokens so
 far.
@@ -41,7 +41,8 @@ class Fusion(Scorer):
         return self.steps.start(batch.to(source.batch.ids_BS.device), rows_per_sentence)
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return the scores with q added. Ids from Q on are copies of source positions."""
+        """Return the scores with the weighted log q added. Ids from Q on are copies of source
+        positions."""
         previous_R = tokens_RT.new_full((len(tokens_RT),), BOS)
         if tokens_RT.shape[1]:
             previous_R = tokens_RT[:, -1]
