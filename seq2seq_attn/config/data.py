@@ -38,11 +38,9 @@ class LimitConfig(Section):
     @classmethod
     def _expand_number(cls, value: Any) -> Any:
         """Replace a number by a section in which this number limits every text."""
-        return (
-            dict.fromkeys(cls.model_fields, value)
-            if value is None or isinstance(value, int | str)
-            else value
-        )
+        if value is None or isinstance(value, int | str):
+            return dict.fromkeys(cls.model_fields, value)
+        return value
 
     def for_split(self, split: str) -> int | None:
         """Return the limit for `train`, for `valid`, or for a test set of any other name."""

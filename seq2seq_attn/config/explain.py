@@ -67,7 +67,7 @@ def _explain_key(key: str, problems: Sequence[Mapping[str, Any]]) -> str:
 
 def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str]:
     """Return the keys and indices of a location in `values`. Where several types are allowed,
-    pydantic appends the name of a type to the location, which is left out."""
+    pydantic appends the name of a type to the location; this name is left out."""
     for length, part in enumerate(location):
         try:
             values = values[part]
@@ -103,7 +103,8 @@ def _is_limit(problem: Mapping[str, Any]) -> bool:
 
 
 def _expected(problem: Mapping[str, Any]) -> str:
-    """Return the allowed values from the message of an error, without pydantic's words around."""
+    """Return the allowed values from the message of an error, without the other words of the
+    message."""
     message = str(problem["msg"])
     if " is not one of " in message:  # an error of Typer about choices
         return f"one of {message.partition(' is not one of ')[2].rstrip('.')}"
@@ -138,7 +139,7 @@ def _nearest_key(key: str) -> str | None:
         return None
     keys = all_keys()
     by_last = {candidate.rpartition(".")[2]: candidate for candidate in reversed(keys)}
-    candidates = by_last | dict(zip(keys, keys, strict=True))
+    candidates = by_last | {candidate: candidate for candidate in keys}
     for name in (key, key.rpartition(".")[2]):  # the name may be right and the section wrong
         for close in difflib.get_close_matches(name, candidates, n=1, cutoff=0.7):
             return candidates[close]

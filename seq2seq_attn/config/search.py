@@ -76,8 +76,8 @@ class SearchConfig(Section):
 
     @property
     def rows_per_sentence(self) -> int:
-        """Return the number of rows per sentence in the batch with which the search starts. It is
-        above 1 if the search draws samples."""
+        """Return the number of rows per sentence in the batch with which the search starts. The
+        number is above 1 if the search draws samples."""
         return 1
 
     @property

@@ -32,8 +32,8 @@ class Section(BaseModel):
         return _flatten(self.model_dump(mode="json", exclude_unset=exclude_unset))
 
     def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
-        """Return the settings that differ: the value of `self` and the value of `other` by dotted
-        key. A value is None if a section lacks the key."""
+        """Return the settings that differ, by dotted key: the value of `self` and the value of
+        `other`. A value is None if a section lacks the key."""
         old = self.flat()
         new = other.flat()
         changes = {}
@@ -104,7 +104,8 @@ BLEU."""
 ExtraLength = Annotated[Whole, Field(ge=0, le=1_000)]
 """A number of target tokens beyond the length ratio."""
 Prefix = Annotated[str, Field(max_length=1_000)]
-"""A text that every translation starts with. A run of a stranger may name one too."""
+"""A text that every translation starts with. The length is bounded, because a run from an untrusted
+source may set the prefix too."""
 LengthPenalty = Annotated[Real, Field(ge=-10.0, le=10.0)]
 CoveragePenalty = Annotated[Real, Field(ge=0.0, le=10.0)]
 Probability = Annotated[Real, Field(ge=0.0, le=1.0)]

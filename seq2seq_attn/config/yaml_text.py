@@ -20,9 +20,9 @@ class _Loader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next value. Raises YAMLError: there are too many values, they are nested too
-        deeply, a key occurs twice, or the value is an alias. A few lines with aliases can stand for
-        billions of values."""
+        """Return the next value. Raises YAMLError if there are too many values, if values are
+        nested too deeply, if a key occurs twice, or if the value is an alias. A few lines with
+        aliases can stand for billions of values."""
         where = f"line {self.line + 1}"
         self.num_values += 1
         self.depth += 1

@@ -20,7 +20,7 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
     newest = max(runs, key=lambda run: run.finished_at() or 0.0, default=None)
     if newest is not None and newest.is_finished():
         return newest
-    hint = ""
+    hint = ""  # about the last run that has a model
     for run in runs:
         if run.model_path.is_file():
             hint = f"; {run.path} has a model but has not finished: name it to use it"

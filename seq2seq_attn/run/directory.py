@@ -97,7 +97,7 @@ class Run:
             return name
         if not str(name).startswith(HUB):
             run = cls(name)
-            _ = run.config
+            _ = run.config  # raises UserError unless the directory is a run
             return run
         run = cls(download(str(name), [*names.LISTED, MANIFEST]))
         if run.config.search.scorers:
@@ -110,7 +110,7 @@ class Run:
     @classmethod
     def create(cls, path: str | Path, *, overwrite: bool = False) -> Run:
         """Create an empty run directory. With `overwrite`, remove the files of an earlier run
-        first. Raises UsageError as `check_free`."""
+        first. Raises the UsageError of `check_free`."""
         run = cls(path)
         run.check_free(overwrite=overwrite)
         remove_run_files(run.path)
@@ -153,9 +153,9 @@ class Run:
         self.config = config
 
     def save_text(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
-        """Write the tokenizers and vocabularies of a prepared corpus, so that the run is
-        self-contained, and hashes and facts of the text of the corpus. `sides` are the sides of the
-        run that correspond to source and target of the corpus; the reverse model swaps them."""
+        """Write the tokenizers and vocabularies of a prepared corpus, so that the run needs no
+        other files. Also write hashes and facts of the text of the corpus. `sides` are the sides of
+        the run that correspond to source and target of the corpus; the reverse model swaps them."""
         self.path.mkdir(parents=True, exist_ok=True)
         source, target = sides
         prepared.source_tokenizer.save(self.path, source)
@@ -261,7 +261,7 @@ class Run:
 
     def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
         """Write the tensors of the best model so far, by name, and JSON values that describe the
-        model (update, scores, ...). Raises UserError as `write_tensors`."""
+        model, such as the update and the scores. Raises the UserError of `write_tensors`."""
         write_tensors(self.model_path, state_dict, about)
 
     def load_best(self) -> Saved:
@@ -331,7 +331,7 @@ class Run:
 
     @property
     def score(self) -> float | None:
-        """The best score of a finished training by `train.validation.metric`; None before."""
+        """The best score by `train.validation.metric`; None if training has not finished."""
         if not self.is_finished():
             return None
         score: float | None = self._files.read_json(names.FINISHED).get("best_score")
@@ -352,7 +352,8 @@ class Run:
         UserError: a file is missing or damaged."""
         for run in (self, self.reverse):
             if not (run.path / names.FINISHED).exists():
-                # A user may delete the file to mark the run as unfinished; the manifest follows.
+                # A user may delete the file to mark the run as unfinished. The manifest must then
+                # not list the file.
                 remove_listed(run.path / names.FINISHED)
             if run.config_path.exists():
                 check_files(run.path)

@@ -14,7 +14,6 @@ Shapes: B samples (the samples of a sentence are adjacent), R rows = samples sti
 target vocabulary, T target positions.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     for field in source.batch:
         fields.append(None if field is None else field.repeat_interleave(num_samples, dim=0))
     batch = SourceBatch(*fields)
-    prefixes: list[Sequence[int]] = []
+    prefixes = []
     for prefix in source.prefixes:
         prefixes += [prefix] * num_samples
     source = source._replace(

@@ -221,7 +221,8 @@ def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[s
     is_keyed = "1" not in rows[0]
     names = dict(rows[0])
     if is_keyed:
-        names = {key: key for row in rows for key in row}
+        for row in rows:
+            names |= {key: key for key in row}
     known = complete_languages(str(path), names.values(), languages)
     if not columns and not is_keyed:
         columns = columns_by_script(rows, known)

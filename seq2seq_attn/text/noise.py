@@ -53,8 +53,8 @@ def find_noise(
         text = f"{source}\n{target}"
         digest = blake2b(text.encode(), digest_size=8).digest()
         is_noisy = {
-            "copies": source == target and source.strip() != "",  # blank pairs are no copies
-            "segmented": _SEGMENTED.search(text) is not None,
+            "copies": source == target and source.strip(),  # blank pairs are no copies
+            "segmented": _SEGMENTED.search(text),
             "ratio": _is_ratio_outlier(len(source) * usual_ratio, len(target)),
             "duplicates": digest in seen,
         }

@@ -6,13 +6,15 @@ bank as without a glossary. So the translation of a line without terms does not 
 glossary.
 """
 
+from __future__ import annotations
+
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.errors import UsageError, UserError
@@ -26,6 +28,9 @@ from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.vocab import UNK, Vocab
 from seq2seq_attn.translate.segments import Segment
 from seq2seq_attn.translate.translation import Translation
+
+if TYPE_CHECKING:
+    from seq2seq_attn.translate.plan import Plan
 
 MAX_TOKENS = 100
 """maximum number of required tokens of a segment"""
@@ -132,8 +137,8 @@ def require_terms(
     terms: Terms,
     segments: Sequence[Segment],
     translated: list[list[Translation]],
-    options: SearchConfig,
-    translate: Callable[[list[Segment], required.Options], list[list[Translation]]],
+    plan: Plan,
+    translate: Callable[[list[Segment], Plan], list[list[Translation]]],
 ) -> None:
     """Translate once more the segments whose translations lack terms.
 
@@ -142,8 +147,8 @@ def require_terms(
         segments: the segments of several lines.
         translated: the translations of each segment; new translations replace the old ones. A
             translation that still lacks a term has a warning.
-        options: the options of the search that made the translations.
-        translate: translates segments by the search `required`.
+        plan: the plan by which the segments were translated.
+        translate: translates segments by another plan, whose search is `required`.
     """
     lacking = defaultdict(list)
     for index, segment in enumerate(segments):
@@ -152,7 +157,9 @@ def require_terms(
         if any(terms.missing(found, translation) for translation in translated[index]):
             lacking[found].append(index)
     for found, indices in lacking.items():
-        requiring = terms.require(found, options)
+        requiring = plan._replace(
+            search=required.search, options=terms.require(found, plan.options)
+        )
         again = translate([segments[index] for index in indices], requiring)
         for index, translations in zip(indices, again, strict=True):
             translated[index] = []

@@ -28,7 +28,6 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import ModelInfo, Run
 from seq2seq_attn.runtime.device import translation_precision
-from seq2seq_attn.search import required
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.glossary import Glossary
@@ -251,14 +250,7 @@ class Translator:
 
         all_translations = self._translate_segments(segments, plan)
         if plan.terms is not None:
-            again = plan._replace(search=required.search)
-
-            def translate_again(
-                some: list[Segment], options: required.Options
-            ) -> list[list[Translation]]:
-                return self._translate_segments(some, again._replace(options=options))
-
-            require_terms(plan.terms, segments, all_translations, plan.options, translate_again)
+            require_terms(plan.terms, segments, all_translations, plan, self._translate_segments)
         translated = iter(all_translations)
 
         results = []

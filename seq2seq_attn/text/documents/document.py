@@ -36,9 +36,7 @@ class Document(NamedTuple):
         return bisect_left(self.line_feeds, text.start)
 
 
-def parse_document(
-    document: bytes, form: str, field: str = "", languages: Sequence[str] = ()
-) -> Document:
+def parse_document(document: bytes, form: str, field: str, languages: Sequence[str]) -> Document:
     """Find the texts of a document.
 
     Args:
@@ -68,8 +66,7 @@ def parse_document(
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
     lines = []
     for text in texts:
-        for line in _lines_with_words(text.text):
-            lines.append(text._replace(text=line.strip()))
+        lines += [text._replace(text=line.strip()) for line in _lines_with_words(text.text)]
     line_feeds = [match.start() for match in re.finditer("\n", content)]
     return Document(content, encoding, FORMS[form], texts, lines, line_feeds)
 

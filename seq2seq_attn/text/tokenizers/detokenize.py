@@ -11,19 +11,20 @@ from seq2seq_attn.text.languages import short_code
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤".split())
 _SPACED_IN_FRENCH = frozenset("; : ! ? « »".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
-_QUOTES = {
-    '"': ('"',),
-    "'": ("'",),
-    "“": ("”",),
-    "”": ("”", "“"),
-    "„": ("“", "”"),
-    "‘": ("’",),
-    "‚": ("‘", "’"),
-    "«": ("»",),
-    "»": ("«",),
-    "``": ("''",),
-}
-"""the marks that close a quotation, by the mark that opens the quotation"""
+_QUOTE_TABLE = """
+" "
+' '
+“ ”
+” ” “
+„ “ ”
+‘ ’
+‚ ‘ ’
+« »
+» «
+`` ''
+"""
+"""each mark that opens a quotation, and the marks that may close the quotation"""
+_QUOTES = {opening: marks for opening, *marks in map(str.split, _QUOTE_TABLE.strip().splitlines())}
 _ELIDING = frozenset(("ca", "fr", "it"))
 """languages in which words such as l' and dell' are joined to the next word"""
 _CURRENCIES = frozenset("$ £ € ¥".split())

@@ -31,8 +31,7 @@ class SeveralSources(Source):
         self.languages = list(languages)
         self.sources = list(sources)
         self.name = sources[0].name
-        models = [source.model for source in sources if source.model is not None]
-        self.model = models[0] if models else None
+        self.model = next((source.model for source in sources if source.model), None)
         self.num_columns = len(sources)
         self.vector_sizes = [source.vector_size for source in sources]
         # The column that names files of vectors; the first one if all columns are text.
@@ -48,8 +47,7 @@ class SeveralSources(Source):
             by_column.append(source.tokenize_many([line[number] for line in lines]))
         by_line = []
         for columns in zip(*by_column, strict=True):
-            is_blank = not any(columns)
-            by_line.append([] if is_blank else join_columns(columns))
+            by_line.append(join_columns(columns) if any(columns) else [])
         return by_line
 
     def columns(self, tokens: Sequence[str]) -> list[list[str]]:
