@@ -14,11 +14,11 @@ Shapes: P pairs of a chunk, F kinds of faults.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, compress
+from itertools import chain, compress, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,11 +177,11 @@ def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
     """Encode the tokens of one side of a chunk for a `SideBuilder`."""
     kept = compress(tokenized, keep_P.tolist())
     lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
-    # A dictionary keeps the order of first occurrence.
-    types = list(dict.fromkeys(chain.from_iterable(tokenized)))
-    number_by_type = {token: number for number, token in enumerate(types)}
+    # Each new token receives the next number.
+    number_by_type = defaultdict[str, int](count().__next__)
     tokens = chain.from_iterable(tokenized)
     numbers = np.fromiter(map(number_by_type.__getitem__, tokens), dtype=np.int32)
+    types = list(number_by_type)
     return TokenizedSide(b"".join(lines), _lengths(lines), types, numbers, _lengths(tokenized))
 
 

@@ -13,7 +13,7 @@ words.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice, product
 from pathlib import Path
 
@@ -26,6 +26,8 @@ MAX_WORDS = 200_000
 """maximum number of words that are kept, the most frequent ones"""
 NUM_PAIRS = 20_000
 """number of sentence pairs that stand-ins are looked for in"""
+_BLOCK = 10_000
+"""number of lines that are counted at once"""
 _NUM_CANDIDATES = 1_000
 """number of frequent words that are candidates for a pair"""
 _LEAST_DICE = 0.85
@@ -65,17 +67,9 @@ def count_words(
         languages: the languages of both files.
         lowercase: whether the tokenizer reads words in lower case.
     """
-    counts = Counter[str]()
-    sources: list[set[str]] = []
-    for words in _read(files[0], lowercase):
-        counts.update(words)
-        if len(sources) < NUM_PAIRS:
-            sources.append(set(words))
-        if len(counts) > 4 * MAX_WORDS:
-            counts = Counter(dict(counts.most_common(2 * MAX_WORDS)))
-    targets = list(map(set, islice(_read(files[1], lowercase), NUM_PAIRS)))
+    sources, targets = (_first_sentences(path, lowercase) for path in files)
     known = set()
-    for word, count in counts.most_common(MAX_WORDS):
+    for word, count in _count_all(files[0], lowercase).most_common(MAX_WORDS):
         if count >= _FREQUENT or kind_of(word) != "number":
             known.add(word)
     numbers = []
@@ -100,9 +94,29 @@ def count_words(
     )
 
 
-def _read(path: Path, lowercase: bool) -> Iterator[list[str]]:
-    for line in iter_exact(path):
-        yield words_in(normalize(line, lowercase=lowercase))
+def _first_sentences(path: Path, lowercase: bool) -> Sentences:
+    """Return the words of each of the first `NUM_PAIRS` lines."""
+    lines = islice(iter_exact(path), NUM_PAIRS)
+    return [set(words_in(normalize(line, lowercase=lowercase))) for line in lines]
+
+
+def _count_all(path: Path, lowercase: bool) -> Counter[str]:
+    """Return how often each word occurs in a file.
+
+    No word contains a space. Therefore the pieces between spaces are counted first, and each
+    distinct piece is normalized and divided into words once.
+    """
+    pieces = Counter[str]()
+    lines = iter_exact(path)
+    while block := list(islice(lines, _BLOCK)):
+        pieces.update(chain.from_iterable(map(str.split, block)))
+        if len(pieces) > 4 * MAX_WORDS:
+            pieces = Counter(dict(pieces.most_common(2 * MAX_WORDS)))
+    counts = Counter[str]()
+    for piece, count in pieces.items():
+        for word in words_in(normalize(piece, lowercase=lowercase)):
+            counts[word] += count
+    return counts
 
 
 def find_pairs(sources: Sentences, targets: Sentences) -> list[StandIn]:

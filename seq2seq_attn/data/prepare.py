@@ -189,6 +189,7 @@ def _build(
         _check_not_empty(train, identity["config"])
 
         notes = draft.notes + _write_links(directory, draft, data, links, splits)
+        _write_words(directory, data, vocab_dir)
 
         # make vocabularies and write ids
         vocabs = make_vocabs(counts, data, vocab_dir)
@@ -203,7 +204,6 @@ def _build(
             notes += check_unknown(counts, vocabs)
     for side, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, side))
-    _write_words(directory, data, vocab_dir)
     meta = {**identity, "notes": notes, "splits": list(splits), "audit": audit}
     write_json(directory / META_NAME, meta)
     list_files(directory, directory.iterdir())

@@ -4,12 +4,15 @@ from collections import Counter
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seq2seq_attn.data import count_words as module
 from seq2seq_attn.data.count_words import count_words, find_pairs
 from seq2seq_attn.data.vocabs import check_unknown
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.known_words import KnownWords, StandIn
+from seq2seq_attn.text.known_words import KnownWords, StandIn, words_in
+from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.vocab import build_vocab
 
 SOURCES = ["Paul sieht drei Hunde.", "Ein Hund, Nummer 77.", "Der Hund sieht Paul.", "Oh Nora!"] * 5
@@ -34,6 +37,16 @@ def test_words_are_known_and_rare_numbers_are_not(tmp_path):
     words = count(tmp_path, [*SOURCES, "Nummer 4711"], [*TARGETS, "number 4711"])
     assert {"Hunde", "Nora", "77"} <= words.known
     assert words.known.isdisjoint({"4711", "Hunde."})
+
+
+@given(
+    st.text(st.sampled_from("aÄΣİ7%-+.,'’([{}) \t\x1c\u00a0\u2028\u200b\u0301\ufeff你ก")),
+    st.booleans(),
+)
+def test_a_line_has_the_words_of_its_pieces_between_spaces(line, lowercase):
+    pieces = [normalize(piece, lowercase=lowercase) for piece in line.split()]
+    words = [word for piece in pieces for word in words_in(piece)]
+    assert words_in(normalize(line, lowercase=lowercase)) == words
 
 
 def test_the_same_text_gives_the_same_words(tmp_path):
