@@ -1,4 +1,4 @@
-"""Translate documents: their texts are translated, and all other characters stay as they are."""
+"""Translate the texts of a document, and leave all its other characters as they are."""
 
 import logging
 import math
@@ -17,12 +17,12 @@ from seq2seq_attn.text.lines import explain_unreadable, open_bytes, plain_name
 from seq2seq_attn.translate.translator import Translator
 
 LINES = "lines"
-"""the form of an input with a text per line"""
+"""the form of an input that is not a document: each line is a text"""
 _AUTO = "auto"
 _TABLES = ("tsv", "tab")
 """suffixes of tables that a run with several sources reads as lines"""
 _MAX_SHOWN = 10
-"""Maximum number of texts that a warning quotes."""
+"""maximum number of texts that a warning quotes"""
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +38,10 @@ def translate_document(
 ) -> tuple[bytes, list[str]]:
     """Translate the texts of a document. All other bytes stay as they are.
 
-    Each line of a text is translated by itself. Returns the translated document, and a message for
-    each text that stays untranslated, because its translation would lose a placeholder such as
-    `%s`, a tag such as `<b>` or other markup.
+    A text has one line or several lines, and each line is translated by itself. Returns the
+    translated document, and a message for each text that stays untranslated, because a line has no
+    translation, or because the translation would lose a placeholder such as `%s`, a tag such as
+    `<b>` or other markup.
 
     >>> document = '{"id": 7, "text": "Der Hund schläft."}'.encode()
     >>> translate_document(load("runs/quickstart"), document, "jsonl", field="text")
@@ -50,8 +51,8 @@ def translate_document(
         document: the bytes of the document, in UTF-8, or in UTF-16 with a byte-order mark.
         form: the form of the document, by its suffix, such as `srt` or `po`.
         field: the field of JSON, or the column of a table, that is translated.
-        record: a function that is called with the line number (from 0), the text and the
-            translations of each text.
+        record: a function that is called for each translated line with its number in the document
+            (from 0), the line and the translations of the line.
         options: options of `Translator.translate`.
 
     Raises:
@@ -72,6 +73,7 @@ def translate_document(
         best = translations[0]
         if record:
             record(parsed.line_number(line), line.text, translations)
+        # `replace_texts` keeps a text if the replacement of a line is empty.
         replacements.append(best.text if math.isfinite(best.log_prob) else "")
     return replace_texts(parsed, replacements)
 
@@ -79,8 +81,12 @@ def translate_document(
 def translate_file(
     translator: Translator, name: str, output: str, form: str, **options: Any
 ) -> None:
-    """Translate the document in a file or on standard input, with options of `translate_document`.
-    Write it to `output`, and log the texts that stay untranslated."""
+    """Translate the document `name`, a file or standard input, and write the translated document to
+    `output`. Warn of the texts that stay untranslated.
+
+    The options are those of `translate_document`, and so are the errors. An error begins with the
+    name of the document.
+    """
     content = _read_document(name)
     try:
         new, messages = translate_document(translator, content, form, **options)
@@ -90,7 +96,8 @@ def translate_file(
         out.write(new)
     if messages:
         warning = "%s: untranslated texts, whose placeholders or markup would be lost: %d; %s"
-        log.warning(warning, shown_name(name), len(messages), "; ".join(messages[:_MAX_SHOWN]))
+        quoted = "; ".join(messages[:_MAX_SHOWN])
+        log.warning(warning, shown_name(name), len(messages), quoted)
 
 
 def _read_document(name: str) -> bytes:
@@ -108,7 +115,7 @@ def choose_form(
     num_sources: int,
     not_for_documents: Mapping[str, object],
 ) -> str:
-    """Return the form of the inputs.
+    """Return the form of the input: `lines`, or the form of a document.
 
     Args:
         names: names of the input files; empty for texts on the command line.
@@ -119,12 +126,13 @@ def choose_form(
             of an option that the user has not set is false.
 
     Raises:
-        UsageError: a document is combined with such an option, or with other inputs.
-        UserError: the suffix of a file is that of a document that cannot be read.
+        UsageError: a document is combined with an option in `not_for_documents` or with another
+            input; or the field does not suit the form.
+        UserError: the suffix of a file is that of a document whose form is unknown, or there are
+            several files and one is a document.
     """
     form = _form_by_suffix(names, num_sources) if document == _AUTO else document
-    is_mixed = any(not_for_documents.values()) or len(names) != 1
-    if form != LINES and is_mixed:
+    if form != LINES and (len(names) != 1 or any(not_for_documents.values())):
         raise UsageError(
             f"a document ({form}): give one -i FILE, without {', '.join(not_for_documents)}; "
             "--document lines translates its lines as they are"
@@ -134,19 +142,22 @@ def choose_form(
 
 
 def _form_by_suffix(names: Sequence[str], num_sources: int) -> str:
-    """Return the form that the suffix of the only input names, or lines. Raises UserError for the
-    suffix of a document that cannot be read."""
-    form = LINES
+    """Return the form that the suffix of a single input names, or `lines` if all inputs are lines.
+
+    Raises:
+        UserError: the suffix of a file is that of a document whose form is unknown, or there are
+            several files and one is a document.
+    """
     for name in names:
         suffix = plain_name(Path(name)).lower().rpartition(".")[2]
-        kind = kind_by_suffix(suffix)
         if num_sources > 1 and suffix in _TABLES:
-            continue  # its columns are the sources
-        if suffix in FORMS and len(names) == 1:
-            form = suffix
-        elif kind is not None:
+            continue  # the columns of the table are the sources
+        if len(names) == 1 and suffix in FORMS:
+            return suffix
+        kind = kind_by_suffix(suffix)
+        if kind is not None:
             raise _not_lines(name, kind)
-    return form
+    return LINES
 
 
 def check_content(name: str, head: str) -> None:

@@ -1,7 +1,8 @@
 """Choose settings for a parallel text of the user by a few counts of the text.
 
-`choose_settings` chooses tokens, limits and metric, `choose_budget` updates and batches. Each logs
-its choice and the reason.
+`choose_config` chooses the packaged configuration, `choose_settings` the tokens, the limits and the
+metric, and `choose_budget` the number of updates and the size of batches. They log their choices
+and the reasons.
 """
 
 import logging
@@ -19,28 +20,30 @@ from seq2seq_attn.text.languages import separates_words
 
 SIZES = ((4_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """Numbers of sentence pairs, and packaged configurations. The configuration of a text is the first
-one whose number is larger than the text's number of pairs. `own-large` is for texts without such a
-number. Targets that are not sentences have `own-small` at most.
+one whose number is larger than the text's number of pairs. `own-large` is for texts that are larger
+than all these numbers.
 
-With 2,000 pairs, English to Swedish, the words of `own-tiny` had 14.4 BLEU, and subwords 10.4."""
+In `own-tiny`, tokens are words: with 2,000 pairs, English to Swedish, words had 14.4 BLEU, and
+subwords 10.4."""
 NUM_LINES = 1_000
-"""Words are tokenized and detokenized as a check in at most this number of target lines, from the
-start of the text."""
+"""The maximum number of target lines that are tokenized and detokenized to check words as tokens.
+"""
 MAX_SPELLED = 60
 """If one side is spelled and the other side is sentences, both sides are split into characters
 provided that the sentences have at most this number of characters on average."""
 SUBWORDS_PER_CHARACTER = 2
 """The minimum size of a subword vocabulary, as a multiple of the number of distinct characters.
-Chinese texts have thousands of them."""
+Chinese texts have thousands of distinct characters."""
 MIN_SHARED = 0.5
-"""Source and target share a subword vocabulary if at least this share of their letters is the same.
-The share is taken of the occurrences of letters on the side with fewer letters."""
+"""Source and target share a subword vocabulary if at least this share of the letters on the side
+with fewer letters is also on the other side. A letter that occurs n times counts n times."""
 MAX_BROKEN = 0.005
 """Words are used as tokens if detokenizing puts a space inside a word in at most this share of the
 target lines."""
 LONG = 4
 """Number of words in BLEU's longest n-grams. BLEU chooses the best model only if at least the share
-`MIN_LONG` of the targets has this many words; without spaces between words, characters count."""
+`MIN_LONG` of the targets has this number of words, or of characters in languages without spaces
+between words."""
 MAX_DROPPED = 0.02
 """`data.max_length` and `data.max_length_ratio` are raised if they would drop a larger share of the
 pairs."""
@@ -67,13 +70,14 @@ _TOKENS: dict[tuple[Kind, Kind], tuple[str, str | None]] = {
     ("sentences", "spelled"): ("sentencepiece", "characters"),
     ("sentences", "symbols"): ("sentencepiece", "spaces"),
 }
-"""The tokenizers of source and target by the kinds of their lines. None is the source's tokenizer.
-Other kinds have the tokenizer for the size of the corpus."""
+"""The tokenizers of source and target by the kinds of their lines. None stands for the tokenizer of
+the source. If a pair of kinds is missing, the configuration has the tokenizer."""
 _KINDS = {
     "spelled": "single words or names",
     "symbols": "words from a closed list",
     "sentences": "sentences",
 }
+"""descriptions of the kinds of lines in messages"""
 
 log = logging.getLogger(__name__)
 
@@ -83,11 +87,9 @@ def choose_config(counts: Counts) -> str:
 
     For targets that are not sentences, `own-small` is the largest configuration.
     """
-    num_pairs = counts.num_pairs
-    if counts.target.kind != "sentences":
-        largest_small_text = SIZES[1][0] - 1
-        num_pairs = min(num_pairs, largest_small_text)
-    name = next((name for size, name in SIZES if num_pairs < size), "own-large")
+    name = next((name for size, name in SIZES if counts.num_pairs < size), "own-large")
+    if counts.target.kind != "sentences" and name != "own-tiny":
+        name = "own-small"
     log.info(
         f"settings: {name}, for {counts.num_pairs:,} pairs; source lines are "
         f"{_KINDS[counts.source.kind]}, and target lines are {_KINDS[counts.target.kind]}; change "
@@ -101,16 +103,17 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
 
     | text | setting |
     |---|---|
-    | the lines of a side are single words, names or words from a closed list | see `_TOKENS` |
+    | the source is a file of vectors | output `softmax`: `lexical` needs source embeddings |
+    | target lines are spelled, or symbols | `cer` or `wer` chooses the best model |
+    | few target sentences have four words | chrF chooses the best model: BLEU counts 4-grams |
+    | lines of a side are spelled, or symbols | the tokenizers in `_TOKENS` |
     | words cannot be split or joined again | tokens are subwords |
     | there are many distinct characters | the subword vocabulary is larger |
-    | letters of source and target differ | each side has a subword vocabulary |
+    | letters of source and target differ | each side has its own subword vocabulary |
     | the limits on lengths would drop many pairs | the limits are raised |
-    | targets are spelled, or words from a closed list | `cer` or `wer` chooses the best model |
-    | few targets have four words | the best model is chosen by chrF, as BLEU counts 4-grams |
-    | the source is a vector file | output `softmax`, as vectors have no embeddings for `lexical` |
 
     Args:
+        counts: counts of the text; `Kind` explains spelled lines and symbols.
         data: the settings without these choices.
         has_tokens: whether the user has set the tokenizer.
     """
@@ -133,23 +136,31 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
 
 
 def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
-    """Return the number of updates, the size of batches and the validations.
+    """Return settings for the number of updates, the size of batches and the validations.
 
     Updates grow as the cube root of the number of target tokens, and batches as its square root: in
-    small texts, a pair is read more often, and in smaller batches.
+    small texts, each pair is read more often, and batches are smaller.
     """
     target = counts.target
+    num_pairs = max(1, counts.num_pairs)
+
+    # The number of target tokens is estimated from the sample of lines.
     is_spelled = (tokenizer.target or tokenizer.name) == "characters"
     tokens = target.characters if is_spelled else target.words
-    mean_length = max(1.0, tokens.total() / max(1, len(target.lines)))
-    num_tokens = mean_length * max(1, counts.num_pairs)
+    tokens_per_line = max(1.0, tokens.total() / max(1, len(target.lines)))
+    num_tokens = tokens_per_line * num_pairs
+
+    # The size of a batch is the nearest power of two within bounds.
     tokens_per_batch = BATCH_TOKENS * math.sqrt(num_tokens)
-    power_of_two = round(math.log2(tokens_per_batch / mean_length))
-    batch_size = min(max(2**power_of_two, MIN_BATCH), MAX_BATCH)
-    num_updates = max(UPDATES * num_tokens ** (1 / 3), MIN_EPOCHS * counts.num_pairs / batch_size)
-    every = math.ceil(num_updates / NUM_VALIDATIONS)
-    num_updates = every * NUM_VALIDATIONS
-    num_epochs = num_updates * batch_size / max(1, counts.num_pairs)
+    exponent = round(math.log2(tokens_per_batch / tokens_per_line))
+    batch_size = min(max(2**exponent, MIN_BATCH), MAX_BATCH)
+
+    # The last update is followed by the last validation.
+    min_updates = MIN_EPOCHS * num_pairs / batch_size
+    updates = max(UPDATES * num_tokens ** (1 / 3), min_updates)
+    updates_per_validation = math.ceil(updates / NUM_VALIDATIONS)
+    num_updates = updates_per_validation * NUM_VALIDATIONS
+    num_epochs = num_updates * batch_size / num_pairs
     log.info(
         f"training: {num_updates:,} updates of {batch_size} pairs ({num_epochs:.0f} epochs), for "
         f"{num_tokens:,.0f} target tokens; it ends early after {PATIENCE} of {NUM_VALIDATIONS} "
@@ -160,7 +171,7 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
         "train.max_epochs": None,
         "train.max_updates": num_updates,
         "train.batch.size": batch_size,
-        "train.validation.every_updates": every,
+        "train.validation.every_updates": updates_per_validation,
         "train.validation.patience": PATIENCE,
     }
 
@@ -172,37 +183,47 @@ def _choose_metric(target: Side) -> str:
         log.info("validation: %s, because targets are %s", metric, _KINDS[target.kind])
         return metric
     lengths = target.lengths("spaces")
-    num_long = sum(length >= LONG for length in lengths)
-    share = num_long / max(1, len(lengths))
-    if share >= MIN_LONG or not lengths:
+    if not lengths:
         return "bleu"
-    why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
-    log.info("validation: chrF chooses the best model, because %s", why)
+    num_long = sum(length >= LONG for length in lengths)
+    share = num_long / len(lengths)
+    if share >= MIN_LONG:
+        return "bleu"
+    unit = "words" if separates_words(target.language) else "characters"
+    log.info("validation: chrF, because %.0f %% of the targets have four %s", 100 * share, unit)
     return "chrf"
 
 
 def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
-    """Return the tokenizer of the source, and that of the target if it differs."""
+    """Return the tokenizer of the source, and the tokenizer of the target if it differs."""
     source, target = counts.source, counts.target
-    kinds = (source.kind, target.kind)
-    name, target_name = _TOKENS.get(kinds, (data.tokenizer.name, None))
-    if {*kinds} == {"sentences", "spelled"}:
-        sentences = source if source.kind == "sentences" else target
-        num_characters = sentences.characters.total()
-        if num_characters <= MAX_SPELLED * len(sentences.lines):
-            name, target_name = "characters", None
     reason = f"source lines are {_KINDS[source.kind]}, and target lines {_KINDS[target.kind]}"
+    if _can_spell_sentences(source, target):
+        log.info("tokenizer: characters, because %s that are short enough", reason)
+        return "characters", None
+    name, target_name = _TOKENS.get((source.kind, target.kind), (data.tokenizer.name, None))
     # If the target has a tokenizer of its own, only the source is split into subwords.
-    has_few_words = source.is_closed and (target.is_closed or target_name is not None)
-    if name == "sentencepiece" and has_few_words:
+    is_closed = source.is_closed and (target.is_closed or target_name is not None)
+    if name == "sentencepiece" and is_closed:
         # Too few words allow only a small vocabulary of subwords, which makes lines long.
         name = "spacy"
+        reason += ", and hardly any word of new text is unknown"
     if name == "spacy":
         why_not = _why_no_words(data.layout.texts, target)
         if why_not is not None:
             name, reason = "sentencepiece", why_not
     log.info("tokenizer: %s, target %s, because %s", name, target_name or name, reason)
     return name, target_name
+
+
+def _can_spell_sentences(source: Side, target: Side) -> bool:
+    """Return whether one side is spelled, and the other side is sentences that are short enough to
+    be split into characters too (`MAX_SPELLED`)."""
+    sides = {source.kind: source, target.kind: target}
+    if sides.keys() != {"sentences", "spelled"}:
+        return False
+    sentences = sides["sentences"]
+    return sentences.characters.total() <= MAX_SPELLED * len(sentences.lines)
 
 
 def _why_no_words(source_languages: Sequence[str], target: Side) -> str | None:
@@ -227,14 +248,15 @@ def _why_no_words(source_languages: Sequence[str], target: Side) -> str | None:
 
 def _choose_subwords(counts: Counts, vocab_size: int) -> dict[str, Any]:
     """Return settings for the size of the subword vocabulary, and for whether source and target
-    share it."""
+    share the vocabulary. The size is at least `vocab_size`."""
     source = counts.source.characters
     target = counts.target.characters
     source_letters = _letters(source)
     target_letters = _letters(target)
+    # The intersection of two counters has the smaller count of each letter.
     num_shared = (source_letters & target_letters).total()
     is_joint = num_shared >= MIN_SHARED * min(source_letters.total(), target_letters.total())
-    num_characters = len(source | target) if is_joint else max(len(source), len(target))
+    num_characters = len({*source, *target}) if is_joint else max(len(source), len(target))
     settings: dict[str, Any] = {
         "data.tokenizer.vocab_size": max(vocab_size, SUBWORDS_PER_CHARACTER * num_characters)
     }
@@ -250,20 +272,21 @@ def _letters(characters: Counter[str]) -> Counter[str]:
 
 
 def _raise_limits(counts: Counts, tokenizer: TokenizerConfig, data: DataConfig) -> dict[str, Any]:
-    """Return the limits on the lengths of pairs that must be raised. A limit is never lowered.
+    """Return the limits on the lengths of pairs that are raised. A limit is never lowered.
 
     Each raised limit drops at most the share `MAX_DROPPED` of the pairs, unless `LONGEST` bounds
     the limit. The two limits together may drop twice this share.
     """
     source_lengths = np.array(counts.source.lengths(tokenizer.name))
     target_lengths = np.array(counts.target.lengths(tokenizer.target or tokenizer.name))
-    longest = np.maximum(source_lengths, target_lengths)
-    ratios = longest / np.maximum(1.0, np.minimum(source_lengths, target_lengths))
-    length = float(np.quantile(longest, 1 - MAX_DROPPED))
-    ratio = float(np.quantile(ratios, 1 - MAX_DROPPED))
+    longer = np.maximum(source_lengths, target_lengths)
+    shorter = np.minimum(source_lengths, target_lengths)
+    length = float(np.quantile(longer, 1 - MAX_DROPPED))
+    ratio = float(np.quantile(longer / np.maximum(1.0, shorter), 1 - MAX_DROPPED))
     settings: dict[str, Any] = {}
     if min(length, LONGEST) > data.max_length:
-        settings["data.max_length"] = min(LONGEST, 50 * math.ceil(length / 50))
+        multiple_of_50 = 50 * math.ceil(length / 50)
+        settings["data.max_length"] = min(LONGEST, multiple_of_50)
     if ratio > data.max_length_ratio:
         settings["data.max_length_ratio"] = float(math.ceil(ratio))
     if settings:

@@ -1,4 +1,4 @@
-"""Counts of a parallel text of the user: pairs, words, characters, and the kind of lines."""
+"""Count a parallel text of the user: its pairs, words and characters, and the kind of its lines."""
 
 import math
 from collections import Counter
@@ -13,31 +13,38 @@ from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 
 NUM_PAIRS = 10_000
-"""Lines are counted in at most this number of pairs, which are spread evenly over the text."""
+"""Words, characters and lengths are counted in a sample of at most this number of pairs, which are
+spread evenly over the text."""
 MAX_NEW = 0.001
-"""Words are symbols if at most this share of running words occurs once. The share estimates how
-many words of new text are unknown (Good 1953). It is at most 0.05 % for phonemes, digits and
-commands, 0.5 % for captions from a grammar, and 4 to 20 % for other sentences."""
+"""The words come from a closed list if at most this share of running words occurs once. The share
+estimates how many words of new text are unknown (Good 1953). It is at most 0.05 % for phonemes,
+digits and commands, 0.5 % for captions from a grammar, and 4 to 20 % for other sentences."""
 MAX_LABELS = 0.01
-"""Lines of single words are symbols if the number of types is at most this share of the lines."""
+"""Lines of single words are symbols only if the number of distinct words is at most this share of
+the number of lines."""
 MAX_SINGLE_WORDS = 1.5
 """Lines are single words if they have at most this number of words on average."""
 MAX_WORDS_OF_NAMES = 2.7
-"""Lines are spelled out if they have at most this number of words on average."""
+"""Lines are spelled if they have at most this number of words on average."""
 MAX_SIGNS_OF_NAMES = 6.0
-"""The same for characters, in languages without spaces between words."""
+"""In languages without spaces between words, lines are spelled if they have at most this number of
+characters on average."""
 MARKS = tuple(".!?…。！？।")
+"""punctuation marks at the end of sentences"""
 MAX_MARKED = 0.1
 """Lines are sentences if a larger share of lines ends in one of `MARKS`."""
 TOKENS_PER_WORD = 1.4
-"""Estimated number of subwords per word."""
+"""Estimated number of tokens per word, for tokens that are subwords or spaCy's."""
 
 Kind = Literal["spelled", "symbols", "sentences"]
+"""The kind of lines, which decides the tokens. `spelled` lines are single words or names, and their
+tokens are characters. `symbols` are words from a closed list, such as phonemes, digits or labels,
+and each word is a token. All other lines are `sentences`."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Lines of one side of a text, and their counts.
+    """A sample of the lines of one side of a text, and counts of the sample.
 
     Words are separated by spaces. In a language without spaces between words, such as Chinese, each
     character counts as a word.
@@ -48,6 +55,7 @@ class Side:
 
     @cached_property
     def words(self) -> Counter[str]:
+        """Return how often each word occurs."""
         words = Counter[str]()
         for line in self.lines:
             words.update(line.split() if separates_words(self.language) else line)
@@ -55,6 +63,7 @@ class Side:
 
     @cached_property
     def characters(self) -> Counter[str]:
+        """Return how often each character occurs."""
         characters = Counter[str]()
         for line in self.lines:
             characters.update(line)
@@ -62,14 +71,14 @@ class Side:
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether hardly any word of new text is unknown."""
-        num_new = sum(count == 1 for count in self.words.values())
-        return num_new <= MAX_NEW * self.words.total()
+        """Return whether the words come from a closed list, so that hardly any word of new text is
+        unknown."""
+        num_single = list(self.words.values()).count(1)
+        return num_single <= MAX_NEW * self.words.total()
 
     @cached_property
     def kind(self) -> Kind:
-        """Whether the lines are words that are spelled out, symbols from a closed list, or
-        sentences."""
+        """Return the kind of the lines."""
         num_lines = max(1, len(self.lines))
         words_per_line = self.words.total() / num_lines
         num_marked = sum(line.rstrip().endswith(MARKS) for line in self.lines)
@@ -79,25 +88,26 @@ class Side:
             return "spelled" if words_per_line <= MAX_SIGNS_OF_NAMES else "sentences"
         has_several_words = words_per_line > MAX_SINGLE_WORDS
         has_few_types = len(self.words) <= MAX_LABELS * num_lines
-        # Single words of many types, such as numbers, are spelled out even if no word is new.
+        # Single words of many types, such as numbers, are spelled even if the list is closed.
         if self.is_closed and (has_several_words or has_few_types):
             return "symbols"
         return "spelled" if words_per_line <= MAX_WORDS_OF_NAMES else "sentences"
 
     def lengths(self, tokenizer: str) -> list[float]:
-        """Return the number of tokens of each line. The numbers of subwords and of spaCy's tokens
-        are estimates."""
+        """Return the number of tokens of each line for the name of a tokenizer.
+
+        The numbers of subwords and of spaCy's tokens are estimates. In a language without spaces
+        between words, characters are counted for every tokenizer.
+        """
         if tokenizer == "characters" or not separates_words(self.language):
-            return [
-                len(characters) for characters in CharacterTokenizer().tokenize_many(self.lines)
-            ]
+            return list(map(len, CharacterTokenizer().tokenize_many(self.lines)))
         factor = 1.0 if tokenizer == "spaces" else TOKENS_PER_WORD
         return [factor * len(line.split()) for line in self.lines]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The number of pairs of a text, and a sample of them."""
+    """The number of pairs of a text, and a sample of the lines of each side."""
 
     num_pairs: int
     source: Side
@@ -105,7 +115,8 @@ class Counts:
 
 
 def count_text(text: Text, limit: int | None) -> Counts:
-    """Count the pairs of a text, at most `limit`, and read a sample of them."""
+    """Count the pairs of a text up to `limit`, and read a sample of these pairs. Of several
+    sources, only the first one is read."""
     num_pairs = sum(1 for _ in islice(text.pairs(), limit))
     step = max(1, math.ceil(num_pairs / NUM_PAIRS))
     sources = []
@@ -115,6 +126,7 @@ def count_text(text: Text, limit: int | None) -> Counts:
         targets.append(target)
     target_side = Side(text.languages[-1], targets)
     if text.layout.vector_column == 0 or not text.layout.columns:
-        # The source line is the name of a file of vectors, or blank for a language model.
+        # A source line that names a file of vectors, or the blank source line of a language model,
+        # says nothing about tokens. The target takes its place.
         return Counts(num_pairs, target_side, target_side)
     return Counts(num_pairs, Side(text.languages[0], sources), target_side)
