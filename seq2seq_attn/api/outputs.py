@@ -1,4 +1,4 @@
-"""The output files of an evaluation: those that the user names, or files in the first run."""
+"""Find the output files of an evaluation: files that the user names, or files in the first run."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ class Outputs(NamedTuple):
         """Return a folder for the translations of each system.
 
         The folder is in the directory of the run. If the user names a JSON file, the folder is
-        beside this file. Translations are saved only with a JSON file; otherwise each folder is
-        None.
+        beside this file. Translations are saved only if a JSON file is written; otherwise each
+        folder is None.
         """
         file = self.files.get("json")
         if file is None or (file.exists() and not file.is_file()):
@@ -33,9 +33,8 @@ class Outputs(NamedTuple):
             return [system.hyps_dir for system in systems]
         names = []
         for system in systems:
-            names.append(
-                ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name
-            )
+            run_name = system.runs[0].path.resolve().name
+            names.append(ENSEMBLE_HYPS if system.is_ensemble else run_name)
         if len(set(names)) < len(names):
             names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
         folder = file.with_name(f"{file.name.removesuffix('.json')}.hyps")
@@ -48,13 +47,14 @@ def find_outputs(
     words: Sequence[str],
     systems: Sequence[System],
 ) -> Outputs:
-    """Check the files that the user names, or else choose files in the first run.
+    """Check the files that the user names, or else choose files in the first run. Without a run,
+    there are no files.
 
     Args:
-        named: The files that the user names, by kind; None for a kind that is not written.
-        inputs: The files that are read.
-        words: The words in the names of chosen files that say what is evaluated.
-        systems: The systems that are evaluated.
+        named: the files that the user names, by kind; None for a kind that is not written.
+        inputs: the files that are read.
+        words: the words in the names of chosen files that say what is evaluated.
+        systems: the systems that are evaluated.
 
     Raises:
         UsageError, UserError: a named file cannot be written (`check_report_files`).
@@ -62,9 +62,10 @@ def find_outputs(
     files = {kind: Path(path) for kind, path in named.items() if path is not None}
     if files:
         check_report_files(files, inputs)
-    elif systems:
-        return Outputs(_choose_files(systems, words), False)
-    return Outputs(files, bool(files))
+        return Outputs(files, is_named=True)
+    if systems:
+        files = _choose_files(systems, words)
+    return Outputs(files, is_named=False)
 
 
 def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:

@@ -1,8 +1,9 @@
 """Give all arms of a comparison the output `softmax` if an arm cannot have the configured output.
 
 An arm is a model of a comparison, with its own value of each varied setting. Several packaged
-configurations have the output `lexical`, which reads attention weights. A model with one fixed
-vector has none, so it can be compared with attention only if both have another output.
+configurations have the output `lexical`, which reads attention weights. A model whose source is one
+fixed vector has no attention weights. It can be compared with a model that has attention only if
+both models have another output.
 """
 
 import logging
@@ -20,11 +21,11 @@ log = logging.getLogger(__name__)
 
 
 def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
-    """Give the output `softmax` to all arms if the model of an arm can only be built with it.
+    """Give the output `softmax` to all arms if the model of an arm can only be built with `softmax`.
 
-    All arms change, even if only one needs it: arms may differ in nothing but the varied settings.
-    The output is inserted into `layers` as the first setting. Later settings override it, so an
-    output that the user sets or varies is kept.
+    All arms change, even if only one arm needs `softmax`: arms may differ in nothing but the varied
+    settings. The output is inserted into `layers` as the first setting, so that an output that the
+    user sets or varies overrides it.
 
     Args:
         layers: the configuration that all arms share.

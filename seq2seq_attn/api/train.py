@@ -55,7 +55,7 @@ def train_model(
         UserError: a file or run cannot be read or written, or training fails.
     """
     chosen, path = find_run(config, settings, from_run, run_dir, resume=resume, **text)
-    # imported after the checks: mistakes are reported without waiting for the import of torch
+    # The loop is imported after the checks, so that mistakes are reported before torch is imported.
     from seq2seq_attn.train.loop import train
 
     return train(
@@ -79,15 +79,17 @@ def find_run(
     path = None if run_dir is None else Path(run_dir)
     if resume and path is None:
         path = newest_unfinished()
-    is_resumed = resume and path is not None and Run(path).config_path.exists()
+    # A run that `resume` names may not have begun, as in `compare`. It has no configuration yet.
+    has_config = path is not None and Run(path).config_path.exists()
     layers = find_layers(
         config,
         settings,
         text,
         from_run=None if from_run is None else Path(from_run),
-        resumed=path if is_resumed else None,
+        resumed=path if resume and has_config else None,
     )
-    return load_settings(layers.config_names, *layers.settings, run_dir=path, resume=resume), path
+    chosen = load_settings(layers.config_names, *layers.settings, run_dir=path, resume=resume)
+    return chosen, path
 
 
 def prepare(
@@ -97,7 +99,7 @@ def prepare(
     settings: Settings | None = None,
     **text: Unpack[OwnText],
 ) -> PreparedCorpus:
-    """Read, check and tokenize a corpus.
+    """Read, check and tokenize a corpus, and return the prepared corpus.
 
     The corpus is `multi30k` or `captions` by name, the corpus of a configuration, or a text of the
     user. `config`, `settings` and `text` are as in `train_model`.
@@ -111,7 +113,8 @@ def prepare(
             raise UsageError(f"{corpus!r}: name a corpus, or give --train or --config, not both")
         if corpus not in CORPUS_CONFIGS:
             raise UsageError(
-                f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG"
+                f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for other corpora use "
+                "-c CONFIG"
             )
         config = CORPUS_CONFIGS[corpus]
     layers = find_layers(config, settings, text)

@@ -4,7 +4,7 @@ Output line i is always the translation of input line i. A chunk of lines is tra
 before the next chunk is read, so memory does not grow with the input.
 
 A run may read several sources per sentence: the sentence in several languages, or a text and a file
-of vectors. Sources of a line are separated by tabs.
+of vectors. The sources of a sentence are on one line, separated by tabs.
 """
 
 import logging
@@ -64,9 +64,9 @@ TERMINAL_EVERY_S = 1.0
 LOG_EVERY_S = 30.0
 """Seconds between updates of a progress bar in a log file."""
 _MAX_EXAMPLES = 10
-"""Maximum number of unknown words that a warning quotes."""
+"""Maximum number of unknown words, or of line numbers, that a warning quotes."""
 _MAX_CHARACTERS = 30
-"""Maximum number of characters that a warning quotes of a word."""
+"""Maximum number of characters of a word that a warning quotes."""
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def translate_lines(
 
 
 def _load(run: Sequence[str | Path], device: str, precision: str) -> Translator:
-    """Load a run or an ensemble, in a process that only translates."""
+    """Load a run or an ensemble, and prepare the memory of the process for translation only."""
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
     with paused_collector():
@@ -134,8 +134,8 @@ def _load(run: Sequence[str | Path], device: str, precision: str) -> Translator:
 def _open_chunks(
     stack: ExitStack, texts: Sequence[str], names: Sequence[str], document: str, num_sources: int
 ) -> Iterable[list[str]]:
-    """Open the input files, and return their lines in chunks. Without input files, return the lines
-    of the texts."""
+    """Open the input files until `stack` is closed, and return their lines in chunks. Without input
+    files, return the texts as one chunk of lines."""
     if not names:
         return [_join_sources(texts, num_sources)]
     inputs = [(stack.enter_context(open_input(name)), name) for name in names]
@@ -149,7 +149,8 @@ def _open_writers(
     output: str,
     form: LineForm,
 ) -> list[Writer]:
-    """Open the output of translations and the files of attention, and return their writers."""
+    """Open the output of translations and the files of attention until `stack` is closed, and
+    return their writers."""
     writers = open_attention_writers(stack, translator, files)
     # The output is opened last and so closed first: drawing a picture may fail afterwards.
     out = stack.enter_context(open_output(output))
@@ -176,8 +177,12 @@ def _translate_chunks(
 
 
 def _leave_out_unreadable(translator: Translator, lines: Sequence[str], first: int) -> list[str]:
-    """Return the lines, of which those whose vectors cannot be read are empty, with a warning.
-    Raises UserError if the first line of the input is such a line, as in another folder."""
+    """Return the lines, with an empty line in place of each line whose vectors cannot be read. Log a
+    warning for each of these lines.
+
+    Raises UserError if the vectors of the input's first line cannot be read, because the files are
+    then probably in another folder. The index of `lines[0]` in the input is `first`.
+    """
     readable = list(lines)
     for index, line in enumerate(lines):
         try:
@@ -206,8 +211,8 @@ def _check_utf8(text: str) -> None:
 def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
     """Return the names of the input files; no name if the command line has texts.
 
-    Raises UsageError if there are both texts and files, if standard input is named twice, or if
-    there is nothing to read but a terminal.
+    Raises UsageError if there are both texts and files, if standard input is named twice, or if no
+    input is named and standard input is a terminal.
     """
     if texts and inputs:
         raise UsageError(f"both a text and -i {inputs[0]}: give only one of them")
@@ -218,13 +223,16 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
         )
     if not texts and not inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
-    return [] if texts else inputs or [STREAM]
+    if texts:
+        return []
+    return inputs or [STREAM]
 
 
 def _join_sources(texts: Sequence[str], number: int) -> list[str]:
-    """Return one line per sentence, with the sources of a sentence separated by tabs.
+    """Return one line per sentence, with the `number` sources of a sentence separated by tabs.
 
-    If no text contains a tab, each sentence takes `number` consecutive texts.
+    A text with tabs is the line of a sentence. If no text contains a tab, `number` consecutive
+    texts are the sources of a sentence.
     """
     if number == 1 or any("\t" in text for text in texts):
         return list(texts)
@@ -257,7 +265,7 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
 
 
 def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
-    """Return a progress bar for an input file.
+    """Return a progress bar that counts the lines of the first input file.
 
     The bar is hidden if the input is not a file, or if translations go to the terminal that would
     show the bar. If stderr is not a terminal but a log, the bar writes a line every 30 seconds.
@@ -282,7 +290,7 @@ def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
 
 
 class Warnings:
-    """Counts problems of the translations and logs totals at the end.
+    """Count problems of the translations and log totals at the end.
 
     Problems are source tokens that the run does not know, lines without a translation,
     translations that end at the length limit or may lack text, and tabs in the lines of a run with
@@ -302,7 +310,7 @@ class Warnings:
         self._search = search
         self._counts = Counter[str]()
         self._examples: list[str] = []
-        self._warned: list[int] = []
+        self._numbers_with_warnings: list[int] = []  # of lines, from 1
         prefix = translator.target_tokenizer.tokenize(search.prefix)
         unknown = [_show(token) for token in prefix if token not in translator.target_vocab]
         if unknown:
@@ -313,11 +321,16 @@ class Warnings:
         best = translations[0]
         tokens = best.source_tokens[:-1]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
-        self._counts.update(lines=1, tokens=len(tokens))
-        self._counts.update(unknown=len(best.unknown), lines_unknown=bool(best.unknown))
-        self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
+        self._counts.update(lines=1, tokens=len(tokens), unknown=len(best.unknown))
+        problems = {
+            "lines_unknown": bool(best.unknown),
+            "with_tabs": "\t" in line,
+            "cut": best.is_cut,
+            "broken": is_broken,
+        }
+        self._counts.update(problem for problem, is_present in problems.items() if is_present)
         if best.warnings:
-            self._warned.append(number + 1)
+            self._numbers_with_warnings.append(number + 1)
         for word in map(_show, best.unknown):
             if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
                 self._examples.append(word)
@@ -334,10 +347,11 @@ class Warnings:
             message = "%s%s unknown to this run, on %s, such as: %s"
             examples = ", ".join(f'"{token}"' for token in self._examples)
             log.warning(message, self._where, tokens, lines, examples)
-        if self._warned:
-            lines = ", ".join(map(str, self._warned[:_MAX_EXAMPLES]))
+        numbers = self._numbers_with_warnings
+        if numbers:
+            examples = ", ".join(map(str, numbers[:_MAX_EXAMPLES]))
             message = "%s%s of %s may lack a part of the text or a term, such as line %s"
-            log.warning(message, self._where, f"{len(self._warned):,}", num_lines, lines)
+            log.warning(message, self._where, f"{len(numbers):,}", num_lines, examples)
         if counts["broken"]:
             message = (
                 "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try "

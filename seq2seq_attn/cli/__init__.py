@@ -53,7 +53,8 @@ GROUPS = {
     "Machine": "at_once reuse_hypotheses device precision batch_size",
     "Other options": "debug help",
 }
-"""Groups of options in the order of the help. A value lists names of the commands' parameters."""
+"""the options in each group, by the names of the commands' parameters. Groups and options are in
+the order of the help."""
 
 
 class GroupedCommand(TyperCommand):
@@ -71,22 +72,22 @@ class GroupedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def _check_texts(self, args: Sequence[str]) -> None:
-        """Raise UsageError if an argument begins with a hyphen, contains a space, and is not the
-        value of an option."""
+        """Raise UsageError if an argument before `--` begins with a hyphen, contains a space, and
+        is not the value of an option."""
         with_value = set()
         for parameter in self.params:
             # Arguments have no attribute `is_flag`. Like flags, they have no name before a value.
             is_flag = getattr(parameter, "is_flag", True)
             if not is_flag:
                 with_value.update(parameter.opts)
-        former = ""
+        previous = ""
         for argument in takewhile(lambda argument: argument != "--", args):
-            if re.match(r"-[^\s=]*\s", argument) and former not in with_value:
+            if re.match(r"-[^\s=]*\s", argument) and previous not in with_value:
                 raise UsageError(
                     f"{shorten(argument)}: begins with -, as options do; write -- before texts, "
                     "and a space before the value of an option"
                 )
-            former = argument
+            previous = argument
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for the arguments, then a section for each group of options."""
@@ -156,13 +157,16 @@ def is_from_parser(error: Exception) -> bool:
 
 
 def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
-    """Return the message of a parser error as one line. For a wrong value, the message has the
-    option, the value, and what is allowed."""
+    """Return the message of a parser error as one line, with a pointer to the help of the command.
+    For a wrong value, the message has the option, the value, and what is allowed."""
     parameter = getattr(error, "param", None)
     message = error.format_message().rstrip(".")
     if parameter is not None and error.__cause__ is not None:
+        # The cause is an error of pydantic, which lists the problems of the value.
         problems = error.__cause__.errors(include_url=False)
         message = f"{parameter.opts[0]} {problems[0]['input']}: {expected(problems)}"
-    command = [name for name in arguments[:1] if name in COMMANDS]
+    program = PROGRAM
+    if arguments and arguments[0] in COMMANDS:
+        program = f"{PROGRAM} {arguments[0]}"
     end = "" if message.endswith("?") else "."
-    return f"{message}{end} See '{' '.join([PROGRAM, *command])} --help'."
+    return f"{message}{end} See '{program} --help'."

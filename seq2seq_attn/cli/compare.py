@@ -12,9 +12,12 @@ from seq2seq_attn.config.yaml_text import parse_yaml
 from seq2seq_attn.errors import UsageError
 
 MAX_SEEDS = 1_000
+"""maximum number of seeds in a range"""
 
 
 class CompareOptions(shared.ConfigOptions, total=False):
+    """Options of the command."""
+
     vary: Annotated[
         list[str],
         shared.option(
@@ -45,17 +48,17 @@ def compare(**options: Unpack[CompareOptions]) -> None:
     Prints the path of the report. Finished runs are kept and interrupted runs resumed: after
     Ctrl-C, the same command continues.
     """
-    from seq2seq_attn.api.compare import compare
+    from seq2seq_attn.api import compare as api
 
     arguments = shared.python_arguments(options)
     arguments["vary"] = parse_variations(options.get("vary", []))
     arguments["seeds"] = parse_seeds(options.get("seeds", "1-3"))
-    shared.echo(compare(**arguments))
+    shared.echo(api.compare(**arguments))
 
 
 def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Return the values of each setting, parsed from texts `KEY=VALUE,VALUE,...`. Raises UsageError
-    if a text has another form or a key occurs twice."""
+    if the values of a text are not YAML or a key occurs twice."""
     variations = {}
     for text in texts:
         key, _, listed = text.partition("=")
@@ -70,17 +73,20 @@ def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Return the seeds in a text such as `1-3` or `1,2,5`. Raises UsageError if the text has
-    another form."""
+    """Return the distinct seeds in a text such as `1-3` or `1,2,5`. Raises UsageError if the text
+    has another form, or a range descends or has more than `MAX_SEEDS` seeds."""
+    error = UsageError(
+        f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at most "
+        f"{MAX_SEEDS:,}"
+    )
     seeds: list[int] = []
     for item in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", item, re.ASCII)
-        # a text that does not match becomes the empty range 1-0, which is rejected below
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if match is None:
+            raise error
+        first = int(match[1])
+        last = int(match[2] or match[1])
         if not first <= last < first + MAX_SEEDS:
-            raise UsageError(
-                f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at "
-                f"most {MAX_SEEDS:,}"
-            )
+            raise error
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))

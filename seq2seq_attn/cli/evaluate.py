@@ -118,20 +118,22 @@ class EvaluateOptions(TypedDict, total=False):
     precision: shared.TranslationPrecision
 
 
-@shared.command("method", "beam_size", "length_penalty", "max_length_ratio", "batch_size")
+@shared.command(search=["method", "beam_size", "length_penalty", "max_length_ratio", "batch_size"])
 def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None:
     """Translate test sets and score runs, side by side.
 
     Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention.
-    Runs that differ only in their seed form one arm; arms are compared with the first. If an output
-    file is named, no run is changed.
+    Runs that differ only in their seed form one arm; arms are compared with the first. Report and
+    translations are written into the runs, unless --json, --report or --csv names a file.
     """
-    from seq2seq_attn.api.evaluate import evaluate
+    from seq2seq_attn.api import evaluate as api
 
     full = options.pop("full", False)
-    report = evaluate(**options, **search)
-    shared.echo(report.text if full else report.summary)
-    if not full:
+    report = api.evaluate(**options, **search)
+    if full:
+        shared.echo(report.text)
+    else:
+        shared.echo(report.summary)
         typer.echo(
             "use --full for every measure, every test set and the attention statistics", err=True
         )

@@ -25,9 +25,9 @@ def export(
     network. DIR.onnx is a folder with a run's graphs for ONNX Runtime; it needs pip install
     'seq2seq-attn[onnx]'.
     """
-    from seq2seq_attn.api.export import export
+    from seq2seq_attn.api import export as api
 
-    export(runs, output, weights)
+    api.export(runs, output, weights)
     shared.echo(str(output))
 
 
@@ -38,7 +38,9 @@ def push(
     license: Annotated[
         str | None,
         shared.option(
-            "ID", "License of the model, as the hub names it (cc-by-4.0).", default="the corpus's"
+            "ID",
+            "License of the model, as the hub names it (cc-by-4.0).",
+            default="the license of the corpus",
         ),
     ] = None,
     private: Annotated[bool, shared.flag("--private", "Make a new repository private.")] = False,
@@ -46,8 +48,8 @@ def push(
     """Publish a run on the Hugging Face hub, with a card.
 
     The card is written from the run's records: evaluate the run first. The vocabularies and the
-    command that trained the run are published too. --run hf:OWNER/NAME then loads the run.
-    Log in with hf auth login, or set HF_TOKEN; needs pip install 'seq2seq-attn[hub]'.
+    command that trained the run are published too. Then seq2seq translate --run hf:OWNER/NAME loads
+    the run. Log in with hf auth login, or set HF_TOKEN; needs pip install 'seq2seq-attn[hub]'.
     """
     from seq2seq_attn.export.hub import push_run
     from seq2seq_attn.run import Run

@@ -174,20 +174,18 @@ SearchSet = Annotated[
 ]
 
 
-def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that turns a function into a command of the command line.
 
-    The command has the options that the parameters of the function declare, and `--import` and
-    `--debug`. The function declares options as parameters annotated for Typer, or as
-    `**options: Unpack[OPTIONS]` with the options in the typed dictionary `OPTIONS`. It receives
-    only options that are present on the command line.
-
-    A function that searches has a parameter `search`, a mapping with the options of the search.
+    The command has `--import`, `--debug` and the options that the function declares: as parameters
+    annotated for Typer, or as `**options: Unpack[OPTIONS]` with the options in the typed dictionary
+    `OPTIONS`. The function is called with only the options that are present on the command line.
 
     Args:
-        search: the fields of `SearchConfig` that the command has as options, with the types, limits
-            and docstrings of the fields. If `method` is among them, the option `--set` takes all
-            other options of the search.
+        search: fields of `SearchConfig` that become options of the command, with their types,
+            limits and docstrings. The function gets the values of these options as a mapping in its
+            parameter `search`. If `method` is among the fields, the option `--set` takes all other
+            options of the search.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -218,12 +216,13 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 def _declared_parameters(function: Callable[..., None]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a command's function and its typed dictionary, except `search`."""
+    """Return the options that a command's function declares as parameters or in its typed
+    dictionary. The parameter `search` is no option."""
     declared = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "options":
-            [options] = get_args(parameter.annotation)
-            for key, option in get_type_hints(options, include_extras=True).items():
+            [dictionary] = get_args(parameter.annotation)  # OPTIONS of `Unpack[OPTIONS]`
+            for key, option in get_type_hints(dictionary, include_extras=True).items():
                 declared[key] = _parameter(key, option)
         elif name != "search":
             declared[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -239,9 +238,9 @@ def _parse_search(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the options of a command to arguments of the function in `seq2seq_attn.api`.
+    """Convert the options of a command to arguments of its function in `seq2seq_attn.api`.
 
-    Texts of `--set` are parsed into `settings`. Options in `SETTINGS` are moved to `settings`.
+    The argument `settings` has the parsed texts of `--set`, followed by the options in `SETTINGS`.
     """
     settings = [parse_setting(text) for text in options.get("settings", [])]
     arguments: dict[str, Any] = {}
@@ -254,8 +253,9 @@ def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(name: str, kind: Any) -> inspect.Parameter:
-    """Return a keyword parameter for an annotated option. The default is None, which means that the
-    option is not on the command line."""
+    """Return a keyword parameter for an option: `kind` is the type of the option, annotated with
+    limits and the declaration for Typer. The default None means that the option is not on the
+    command line."""
     annotation, *limits, option = get_args(kind)
     if limits:
         annotation = Annotated[(annotation, *limits)]
@@ -271,13 +271,14 @@ def _search_option(name: str) -> Any:
     """Declare the option for a field of `SearchConfig`, with the field's type, limits and help."""
     field = SearchConfig.model_fields[name]
     annotation: Any = field.annotation
+    # The help shows the values of a `Literal`, or else a word for the type.
     choices = [value for value in get_args(annotation) if isinstance(value, str)]
     metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
     help = re.sub(r"`(\w+)`", _as_option, field.description or "")
     if name == "method":
         metavar = "NAME"
         help = f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
-    # `GROUPS` lists the seed of training under "Settings"
+    # `GROUPS` lists `seed` under "Settings" because of `train`, whose option has the same name.
     panel = "Samples" if name == "seed" else None
     option = typer.Option(
         metavar=metavar, help=help, show_default="the run's", rich_help_panel=panel
@@ -286,12 +287,13 @@ def _search_option(name: str) -> Any:
 
 
 def _as_option(field: re.Match[str]) -> str:
-    """Return the option for the name of a field: `--beam-size` for `beam_size`."""
+    """Return the option for the name of a field in backticks: `--beam-size` for `beam_size`."""
     return f"--{field[1].replace('_', '-')}"
 
 
 def echo(text: object, *, nl: bool = True) -> None:
-    """Print a result. The message of an error, such as a full disk, names standard output."""
+    """Print a result, with a line end if `nl`. If printing fails, for example because the disk is
+    full, the message of the error names standard output."""
     with naming(STDOUT):
         typer.echo(visible(str(text)), nl=nl)
 

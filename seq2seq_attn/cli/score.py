@@ -61,7 +61,7 @@ class ScoreOptions(TypedDict, total=False):
     device: shared.Device
 
 
-@shared.command("batch_size")
+@shared.command(search=["batch_size"])
 def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
     """Score given translations by their log-probability.
 

@@ -49,9 +49,9 @@ def serve(
 ) -> None:
     """Serve runs to clients of LibreTranslate and DeepL.
 
-    The address / has a page that translates and draws attention. The page has the first run, and a
-    second run if both translate the same languages. If the environment variable SEQ2SEQ_KEY is set,
-    clients must send its value as their key. The server is installed by pip install
+    The address / is a page that translates with the first run and draws its attention, and does the
+    same with the second run if both translate the same languages. If the environment variable
+    SEQ2SEQ_KEY is set, clients must send its value as their key. The server needs pip install
     'seq2seq-attn[serve]'.
     """
     require("serve", "starlette", "uvicorn", "python_multipart", "sacrebleu")

@@ -31,13 +31,14 @@ class PrepareOptions(shared.ConfigOptions, total=False):
 def prepare(**options: Unpack[PrepareOptions]) -> None:
     """Read, check and tokenize a corpus; print an audit.
 
-    The default corpus is multi30k. A corpus that was prepared the same way before is reused.
+    The default corpus is multi30k. A corpus is reused if the same text was prepared with the same
+    settings before.
     """
-    from seq2seq_attn.api.train import prepare
+    from seq2seq_attn.api import train as api
     from seq2seq_attn.data.audit import audit_report
 
     arguments = shared.python_arguments(options)
-    shared.echo(audit_report(prepare(**arguments)))
+    shared.echo(audit_report(api.prepare(**arguments)))
 
 
 class TrainOptions(shared.ConfigOptions, total=False):

@@ -87,7 +87,7 @@ class TranslateOptions(TypedDict, total=False):
     precision: shared.TranslationPrecision
 
 
-@shared.command(*_SEARCH_OPTIONS)
+@shared.command(search=_SEARCH_OPTIONS)
 def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> None:
     """Translate texts, a file or standard input, line by line.
 
