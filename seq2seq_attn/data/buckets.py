@@ -1,5 +1,5 @@
-"""Group pairs of similar length into batches, as lists of indices. Only this module uses `batch` of
-torchtext."""
+"""Group pairs of similar length into batches, which are lists of the pairs' indices. Only this
+module uses `batch` of torchtext."""
 
 import random
 from array import array
@@ -24,7 +24,7 @@ def bucketed_batches(
     seed: int,
     epoch: int,
 ) -> list[list[int]]:
-    """Return the batches of an epoch in random order. Each index occurs once, and the pairs of a
+    """Return the batches of an epoch in random order. Each pair is in one batch, and the pairs of a
     batch have similar lengths on both sides.
 
     The same arguments always give the same list, so training resumes inside an epoch by skipping
@@ -45,21 +45,26 @@ def bucketed_batches(
     # An array takes 4 bytes per index, a list 36. `shuffle` permutes an array and a list alike.
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
-    order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
+    # In a batch, each side of a pair ends in EOS.
+    source_positions = source_lengths + 1
+    target_positions = target_lengths + 1
+    indices = np.array(shuffled, dtype=np.int32)
+    sorted_indices = _sort_by_length(indices, source_positions, target_positions)
     options = {}
     if unit == "tokens":  # by default, torchtext counts pairs
-        options["batch_size_fn"] = _padded_tokens(target_lengths + 1)
+        options["batch_size_fn"] = _padded_size(target_positions)
+    batches = import_torchtext().data.batch(sorted_indices, size, **options)
     # If the first pair exceeds the size, torchtext emits an empty batch before it.
-    batches = list(filter(None, import_torchtext().data.batch(order, size, **options)))
+    batches = list(filter(None, batches))
     generator.shuffle(batches)
     return batches
 
 
 def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list[int]]:
-    """Return batches of at most `size` sentences for inference. Each index occurs once, and the
-    longest sentences come first."""
-    # The longest batch comes first, so that a lack of memory shows at once. A stable sort keeps the
-    # order of sentences of equal length.
+    """Return batches of at most `size` sentences for inference. Each sentence is in one batch, and
+    the longest sentences come first."""
+    # The longest sentences come first, so that a lack of memory shows at once. A stable sort keeps
+    # the order of sentences of equal length.
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -67,26 +72,28 @@ def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list
 def split_large(
     batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int
 ) -> list[list[int]]:
-    """Halve batches until each has at most `max_cells` cells.
+    """Halve batches until each has at most `max_cells` cells. The order of the indices stays.
 
     A cell is a position of a padded batch, with a token or padding. Without this limit, a very long
     sentence would fill memory, because all other sentences of its batch are padded to its length. A
     sentence with more than `max_cells` tokens forms a batch alone.
     """
     small = []
-    waiting = list(reversed(batches))
-    while waiting:
-        batch = waiting.pop()
-        if len(batch) > 1 and len(batch) * int(lengths[batch].max()) > max_cells:
-            waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
-        else:
+    for batch in batches:
+        if len(batch) == 1 or len(batch) * int(lengths[batch].max()) <= max_cells:
             small.append(batch)
+        else:
+            middle = len(batch) // 2
+            halves = [batch[:middle], batch[middle:]]
+            small += split_large(halves, lengths, max_cells=max_cells)
     return small
 
 
-def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -> Iterator[int]:
-    """Sort indices so that adjacent pairs have similar lengths on both sides. Pairs with equal
-    lengths keep their order.
+def _sort_by_length(
+    indices: npt.NDArray[np.int32], source: Lengths, target: Lengths
+) -> Iterator[int]:
+    """Yield the indices of pairs in an order in which adjacent pairs have similar lengths on both
+    sides. Pairs with equal lengths keep their order.
 
     Pairs are sorted by the length of their longer side, then by the difference of their lengths.
     The difference ascends for odd lengths and descends for even lengths, so that pairs are also
@@ -95,23 +102,27 @@ def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -
     In batches of 128 pairs of Multi30k, 2.6 % of the cells are padding. torchtext's `pool` (100
     batches, sorted by target first) gives 12 %.
     """
-    longer = np.maximum(source, target)[order]
-    difference = (source - target)[order]
+    longer = np.maximum(source, target)[indices]
+    difference = (source - target)[indices]
     zigzag = np.where(longer % 2 == 1, difference, -difference)
-    sorted_order = order[np.lexsort((zigzag, longer))]  # the last key is the first to sort by
+    ranks = np.lexsort((zigzag, longer))  # `lexsort` sorts by its last key first
     # An array of Python is read faster than numpy's, and takes less memory than a list.
-    return iter(array("i", sorted_order.astype(np.intc).tobytes()))
+    return iter(array("i", indices[ranks].astype(np.intc).tobytes()))
 
 
-def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
-    """Return torchtext's `batch_size_fn`: the number of positions of a padded batch, given a new
-    pair, the number of pairs with it, and the number of positions without it."""
+def _padded_size(lengths: Lengths) -> Callable[[int, int, int], int]:
+    """Return a `batch_size_fn` for torchtext, which counts the positions of a padded batch. Its
+    arguments are the index of a new pair, the number of pairs with the new pair, and the number of
+    positions without the new pair."""
     # A single number is read several times faster from an array of Python than from numpy's.
     length_array = array("q", lengths.astype(np.int64).tobytes())
 
-    def batch_size(index: int, count: int, previous_size: int) -> int:
-        # The previous size is (count - 1) * (length of the longest previous pair).
-        longest = previous_size // (count - 1) if count > 1 else 0
-        return count * max(longest, length_array[index])
+    def batch_size(index: int, num_pairs: int, previous_size: int) -> int:
+        longest = length_array[index]
+        if num_pairs > 1:
+            # All previous pairs are padded to the length of the longest pair among them.
+            previous_longest = previous_size // (num_pairs - 1)
+            longest = max(longest, previous_longest)
+        return num_pairs * longest
 
     return batch_size

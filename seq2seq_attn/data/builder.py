@@ -260,6 +260,10 @@ class SplitBuilder:
         """[pairs], True = the pair is kept in the prepared corpus."""
         return np.concatenate(self._keep)
 
+    def token_counts(self) -> list[Counter[str]]:
+        """Return how often each token occurs in the kept pairs, for each side."""
+        return [side.kept for side in self.sides]
+
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
         """Return counts of the pairs and of the tokens of the split, as JSON values.
 

@@ -76,9 +76,11 @@ def write_texts(
         pairs = text.pairs(damage)
         split_links = links.get(split)
         if split == "train":
-            _write_training_text(draft, data, text, pairs, split_links, "valid" not in texts)
+            sets_aside = "valid" not in texts
+            _write_training_text(draft, data, text, pairs, split_links, sets_aside)
         else:
-            _write_pairs(draft, data, text, ((pair, split) for pair in pairs), split_links, [split])
+            assigned = ((pair, split) for pair in pairs)
+            _write_pairs(draft, data, text, assigned, split_links, [split])
         draft.note_damage(text, damage)
 
 
@@ -88,12 +90,12 @@ def _write_training_text(
     text: Text,
     pairs: Iterable[Pair],
     links: LinkFile | None,
-    is_set_aside: bool,
+    sets_aside: bool,
 ) -> None:
-    """Write the training pairs, except the noise that `data.filter` names. If `is_set_aside`, write
+    """Write the training pairs, except the noise that `data.filter` names. If `sets_aside`, write
     some of the pairs to `valid` instead of `train`."""
     dropped = set()
-    # Only a text of the user's may have noise, and names of files of vectors are no sentences.
+    # Only a text of the user may have noise, and names of files of vectors are no sentences.
     if data.corpus == "files" and text.layout.vector_column is None:
         for kind, numbers in find_noise(text.pairs, data.filter).items():
             dropped |= numbers
@@ -101,7 +103,7 @@ def _write_training_text(
     side = _sentence_side(text)
     chosen = set()
     splits = ["train"]
-    if is_set_aside:
+    if sets_aside:
         kept = (pair for number, pair in enumerate(text.pairs()) if number not in dropped)
         chosen = choose_sources(kept, side)
         splits.append("valid")
@@ -112,7 +114,7 @@ def _write_training_text(
             )
     assigned = assign(pairs, chosen, dropped, side)
     counts = _write_pairs(draft, data, text, assigned, links, splits)
-    if is_set_aside:
+    if sets_aside:
         draft.notes.append(
             f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside "
             "(chosen by a hash of their sources), because no --valid was given; "
@@ -121,8 +123,8 @@ def _write_training_text(
 
 
 def _sentence_side(text: Text) -> int:
-    """Return the index of the sentence that stands for a pair: 0 for the source, or 1 for the
-    target if the text has no source."""
+    """Return the index in a pair of the first sentence that is not always blank: 0 for the source,
+    or 1 for the target if the text has no source."""
     return 0 if text.layout.columns else 1
 
 
@@ -152,7 +154,7 @@ def _write_pairs(
             streams[name] = [stack.enter_context(open_lines(path)) for path in paths]
         for lines, split in _with_links(assigned, links, text):
             counts[split] += 1
-            # a text without sources has pairs with a blank source, which is no fault
+            # If the text has no sources, only the target must not be blank.
             has_pair = has_pair or all(sentence.strip() for sentence in lines[first_side:2])
             if split is None:
                 continue
@@ -204,17 +206,17 @@ def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:
 
 
 def write_extra(
-    draft: Draft, name: str, pairs: Iterable[Pair], layout: SourceLayout, denied: set[str]
+    draft: Draft, name: str, pairs: Iterable[Pair], layout: SourceLayout, held_out: set[str]
 ) -> None:
-    """Add the pairs of a text to the extra training pairs. Pairs with a denied sentence are left
-    out.
+    """Add the pairs of a text to the extra training pairs. Pairs with a sentence of a validation or
+    test set are left out.
 
     Args:
         draft: receives the pairs, their number and a note.
         name: the name of the text in the note.
         pairs: source and target of each pair.
         layout: the columns of the source lines.
-        denied: keys (`sentence_keys`) of sentences that must not be trained on.
+        held_out: the keys of the sentences of validation and test sets (`held_out_keys`).
     """
     num_kept = 0
     num_dropped = 0
@@ -222,11 +224,11 @@ def write_extra(
     with open_lines(source_path, "a") as sources, open_lines(target_path, "a") as targets:
         for source, target in pairs:
             keys = sentence_keys([source], layout) | sentence_keys([target])
-            if not denied.isdisjoint(keys):
+            if not held_out.isdisjoint(keys):
                 num_dropped += 1
                 continue
             num_kept += 1
-            # a language model has blank sources, even if the extra text comes with sources
+            # A language model has blank sources, even if the extra text comes with sources.
             sources.write(f"{source}\n" if layout.columns else "\n")
             targets.write(f"{target}\n")
     draft.num_extra += num_kept

@@ -40,12 +40,12 @@ class LinkFile(NamedTuple):
 
     path: Path
     is_gold: bool
-    """whether the file belongs to the embedded corpus or to other captions"""
+    """whether the links are gold links of captions, rather than links of a Pharaoh file"""
     is_reversed: bool = False
-    """whether the target position of a link comes first"""
+    """whether the target position of a link comes first in the file"""
 
     def words(self, sentence: str) -> list[str]:
-        """Return the words of a sentence to which links refer."""
+        """Return the words of a sentence, whose positions the links name."""
         return tokenize_caption(sentence) if self.is_gold else words_of(sentence)
 
     def lines(self) -> Iterator[str]:
@@ -77,30 +77,32 @@ def links_file(data: DataConfig) -> Path | None:
 
 
 def find_links(data: DataConfig, gold: Mapping[str, Path]) -> dict[str, LinkFile]:
-    """Return the file of word alignments of each split that has one. The training pairs have the
-    file that `data.links` names, and the other splits have gold links.
+    """Return the file of word alignments of each split that has such a file. The training pairs
+    have the file that `data.links` names, and the other splits have their gold links.
 
     Args:
         data: the `data` section of the configuration.
-        gold: the file of gold links of each split.
+        gold: the file of gold links of each split; empty if the corpus has no gold links.
 
     Raises:
         UsageError, UserError: see `links_file`.
     """
     is_reversed = data.source_name != SOURCE
-    files = {split: LinkFile(path, True, is_reversed) for split, path in gold.items()}
-    path = links_file(data)
-    if path is not None:
-        files["train"] = LinkFile(path, False)
+    files = {}
+    for split, path in gold.items():
+        files[split] = LinkFile(path, is_gold=True, is_reversed=is_reversed)
+    pharaoh_path = links_file(data)
+    if pharaoh_path is not None:
+        files["train"] = LinkFile(pharaoh_path, is_gold=False)
     elif data.links != GOLD:
-        # Training has no links, or links by IBM model 1. Gold links only serve evaluation then.
+        # Training uses no links, or links by IBM model 1, so gold links serve evaluation only.
         files.pop("train", None)
     return files
 
 
 def links_identity(data: DataConfig) -> str | None:
-    """Return the value that stands for the links in the hash of the prepared corpus: the hash of
-    the Pharaoh file, or else the value of `data.links`.
+    """Return the value by which the identity of the prepared corpus includes the links: the hash of
+    the Pharaoh file, or the value of `data.links` if it names no file.
 
     Raises:
         UsageError, UserError: see `links_file`.
@@ -112,7 +114,8 @@ def links_identity(data: DataConfig) -> str | None:
 def parse_links(
     path: Path, number: int, line: str, num_source: int, num_target: int
 ) -> tuple[Link, ...]:
-    """Parse the links of a line, and check that they lie inside the pair.
+    """Return the links of a line, after a check that both positions of each link lie inside the
+    pair.
 
     Args:
         path: the file of the line, for error messages.
@@ -139,8 +142,8 @@ def parse_links(
 
 
 def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, name: str) -> str:
-    """Convert links between words to links between tokens, and write them beside the training text
-    in `directory`. Return a note for the user.
+    """Convert links between words to links between tokens, and write the links between tokens
+    beside the training text in `directory`. Return a note for the user.
 
     Args:
         directory: the folder of the prepared corpus.
@@ -149,26 +152,27 @@ def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, 
         name: the value of `data.links`.
 
     Raises:
-        UserError: no pair has a link.
+        UserError: no pair has a link between tokens.
     """
-    texts = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
-    tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
+    sources, targets = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
+    source_store, target_store = [
+        TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES
+    ]
+    pairs = zip(lines, sources, targets, source_store, target_store, strict=True)
     num_unmatched = 0
 
     def token_links() -> Iterator[Sequence[Link]]:
         nonlocal num_unmatched
-        rows = zip(lines, *texts, *tokens, strict=True)
-        for line, source, target, source_tokens, target_tokens in rows:
+        for line, source, target, source_tokens, target_tokens in pairs:
+            word_links = parse_pharaoh(line)
             words = (links.words(source), links.words(target))
             try:
-                yield links_between_tokens(
-                    parse_pharaoh(line), *words, source_tokens, target_tokens
-                )
+                yield links_between_tokens(word_links, *words, source_tokens, target_tokens)
             except ValueError:  # the tokenizer has dropped or replaced characters of the words
                 num_unmatched += 1
-                yield ()
+                yield []
 
-    # `_write` reads the generator to its end. Only then is `num_unmatched` complete.
+    # `num_unmatched` is complete only when `_write` has read the generator to its end.
     num_links = _write(directory, token_links())
     note = ""
     if num_unmatched:
@@ -185,11 +189,11 @@ def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, 
 
 
 def write_estimated_links(directory: Path) -> str:
-    """Estimate links between the tokens of the training pairs by IBM model 1, and write them to
-    `directory`. Return a note for the user.
+    """Estimate links between the tokens of the training pairs by IBM model 1, and write the links
+    to `directory`. Return a note for the user.
 
-    The ids files must still contain the numbers of distinct tokens (`SideBuilder.add`), so that
-    tokens outside the vocabulary are distinct to the model.
+    This function must be called before `SplitBuilder.write_ids`: until then, the ids files have a
+    number for each distinct token, so that the model can tell tokens outside the vocabulary apart.
     """
     source, target = [SequenceStore(split_path(directory, "train", side, "ids")) for side in SIDES]
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
@@ -201,14 +205,16 @@ def write_estimated_links(directory: Path) -> str:
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
     """Write the links of each training pair, and return the number of links.
 
-    The file `token_links` has a sequence of integers for each pair, in which the source position
-    and the target position of each link alternate.
+    The file `token_links` has a sequence of integers for each pair: the source position and the
+    target position of the first link, then of the second link, and so on.
     """
     writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)
     while block := list(islice(remaining, _PAIRS_AT_ONCE)):
-        positions = np.array(list(chain.from_iterable(block)), dtype=np.int32)
-        writer.add(positions.ravel(), np.array([2 * len(pair_links) for pair_links in block]))
-        num_links += len(positions)
+        block_links = list(chain.from_iterable(block))
+        positions = np.array(block_links, dtype=np.int32)  # [links, 2]
+        num_positions = np.array([2 * len(pair_links) for pair_links in block])
+        writer.add(positions.ravel(), num_positions)
+        num_links += len(block_links)
     return num_links

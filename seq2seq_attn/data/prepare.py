@@ -9,7 +9,6 @@ import logging
 import random
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress, repeat
@@ -79,18 +78,18 @@ def prepare_corpus(
     *,
     own_run: Path | None = None,
 ) -> PreparedCorpus:
-    """Prepare the corpus of a configuration, or reuse the folder in `data_dir/prepared/` if the
-    same text was prepared with the same settings before.
+    """Return the prepared corpus of a configuration, a folder in `data_dir/prepared/`. The folder
+    is reused if the same text was prepared with the same settings before.
 
     Args:
         config: the configuration, of which the `data` section is read.
-        own_run: the directory of a run that was trained on this corpus. The run has copies of the
-            tokenizers and vocabularies of `data.vocab_from`, which may no longer exist.
+        own_run: the directory of a run that was trained on this corpus. Its copies of tokenizers
+            and vocabularies replace the run `data.vocab_from`, which may no longer exist.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other; or a package that
-            this needs is not installed.
+            the preparation needs is not installed.
     """
     require("train", "torchtext")
     if config.data.tokenizer.name == "spacy":
@@ -105,10 +104,10 @@ def prepare_corpus(
         log.info("%s: prepared before, reused", folder)
     else:
         started = time.monotonic()
-        remove_leftovers(folder.parent, "*")
+        remove_leftovers(folder.parent, "*")  # of interrupted preparations
         with temporary_folder(folder) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity)
-            # files may have changed after they were hashed
+            # The files may have changed after they were hashed.
             if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
                 raise UserError(
                     "the text changed while it was prepared; stop what writes to it, then try again"
@@ -129,16 +128,19 @@ def _open_if_whole(folder: Path) -> PreparedCorpus | None:
     try:
         return PreparedCorpus(folder)
     except UserError as error:
-        # the advice after the semicolon is for a user, but here the folder is replaced
-        log.info("%s; preparing the data again", str(error).partition(";")[0])
+        # The advice after the semicolon is for a user, who need not act: the folder is replaced.
+        problem, _, _ = str(error).partition(";")
+        log.info("%s; preparing the data again", problem)
         return None
 
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
     """Return the values that decide the content of the prepared corpus. A hash of these values
-    names the folder. The location of files and the settings of the model are not among them."""
-    # the library that tokenizes, as another version may split text into other tokens
-    package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
+    names the folder. The location of files and the settings of the model do not count."""
+    # Another version of the library that tokenizes may split text into other tokens.
+    versions = {}
+    if data.tokenizer.name in ("spacy", "sentencepiece"):
+        versions[data.tokenizer.name] = importlib.metadata.version(data.tokenizer.name)
     return {
         "format": FORMAT_VERSION,
         "raw": raw.identity,
@@ -154,7 +156,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
         "links": links_identity(data),
         **extra_identity(data),
         **vocab_identity(data, vocab_dir),
-        "versions": {package: importlib.metadata.version(package)} if package else {},
+        "versions": versions,
     }
 
 
@@ -165,7 +167,8 @@ def _build(
     vocab_dir: Path | None,
     identity: dict[str, Any],
 ) -> None:
-    """Write all files of a prepared corpus to an empty folder."""
+    """Write all files of a prepared corpus to an empty folder. The arguments after `directory` are
+    the `data` section, its raw text, and the results of `find_vocab_dir` and `_identity`."""
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
         # read and check
         draft = Draft(Path(draft_dir))
@@ -179,20 +182,21 @@ def _build(
         target_tokenizer.save(directory, "target")
         splits = {split: SplitBuilder(directory, split) for split in draft.num_pairs}
         train = splits["train"]
-        tokenize = partial(_tokenize, splits, directory, data)
-        tokenize([(split, draft.files(split)) for split in splits], sum(draft.num_pairs.values()))
-        counts = _count_tokens(train)
+        files = [(split, draft.files(split)) for split in splits]
+        _tokenize(splits, directory, data, files, sum(draft.num_pairs.values()))
+        token_counts = train.token_counts()
         if draft.num_extra:
-            tokenize([("train", draft.files(EXTRA))], draft.num_extra)
+            extra_files = [("train", draft.files(EXTRA))]
+            _tokenize(splits, directory, data, extra_files, draft.num_extra)
             if data.extra_in_vocab:
-                counts = _count_tokens(train)  # now with the extra pairs
+                token_counts = train.token_counts()  # now with the extra pairs
         _check_not_empty(train, identity["config"])
 
         notes = draft.notes + _write_links(directory, draft, data, links, splits)
         _write_words(directory, data, vocab_dir)
 
         # make vocabularies and write ids
-        vocabs = make_vocabs(counts, data, vocab_dir)
+        vocabs = make_vocabs(token_counts, data, vocab_dir)
         audit = {}
         for split, builder in splits.items():
             builder.write_ids(vocabs)
@@ -201,7 +205,7 @@ def _build(
             for split in splits:
                 write_vectors(directory, split, source)
         if vocab_dir is not None:
-            notes += check_unknown(counts, vocabs)
+            notes += check_unknown(token_counts, vocabs)
     for side, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, side))
     meta = {**identity, "notes": notes, "splits": list(splits), "audit": audit}
@@ -210,8 +214,11 @@ def _build(
 
 
 def _write_words(directory: Path, data: DataConfig, vocab_dir: Path | None) -> None:
-    """Write the known words: the words of the training text and of the run in `vocab_dir`. Nothing
-    is written if the source consists of several texts or vectors."""
+    """Write the known words: the words of the training text and of the run in `vocab_dir`.
+
+    Nothing is written if the source is not a single text, if the ends of its sentences are marked,
+    or if targets are source positions. `translate/unknown.py` serves none of these runs.
+    """
     tokenizer = data.tokenizer
     if not data.layout.is_one_text or tokenizer.sentences or tokenizer.target == "positions":
         return
@@ -229,29 +236,31 @@ def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, An
     draws from the training text of another run."""
     if not data.extra and not data.mix:
         return
-    denied = held_out_keys(draft, data.layout)
+    held_out = held_out_keys(draft, data.layout)
     for text in find_extra(data):
         damage = Damage()
-        write_extra(draft, str(text), text.pairs(damage), data.layout, denied)
+        write_extra(draft, str(text), text.pairs(damage), data.layout, held_out)
         draft.note_damage(text, damage)
     if data.mix and data.vocab_from is not None:
         old = _old_corpus(data.vocab_from, identity["mix"]["text"])
         drawn = draw_pairs(old, round(data.mix * draft.num_pairs["train"]))
-        write_extra(draft, f"data.mix={data.mix:g}", drawn, data.layout, denied)
+        write_extra(draft, f"data.mix={data.mix:g}", drawn, data.layout, held_out)
 
 
 def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]:
     """Yield `number` training pairs of a corpus in the order of its text.
 
-    Each of the n training pairs occurs `number` // n times. Then `number` % n different pairs,
-    which are drawn at random with a fixed seed, occur once more.
+    Each of the n training pairs occurs `number` // n times in succession. For the remainder,
+    `number` % n of the pairs are drawn at random with a fixed seed, and occur once more.
     """
     num_pairs = len(corpus.pairs("train"))
-    times, rest = divmod(number, num_pairs)
-    drawn = set(random.Random("mix").sample(range(num_pairs), rest))
+    num_times, num_drawn = divmod(number, num_pairs)
+    drawn = set(random.Random("mix").sample(range(num_pairs), num_drawn))
     lines = [iter_exact(split_path(corpus.directory, "train", side, "txt")) for side in SIDES]
     for index, pair in enumerate(zip(*lines, strict=True)):
-        yield from repeat(pair, times + (index in drawn))
+        yield from repeat(pair, num_times)
+        if index in drawn:
+            yield pair
 
 
 def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
@@ -282,7 +291,7 @@ def _tokenize(
     files: Iterable[tuple[str, Sequence[Path]]],
     num_pairs: int,
 ) -> None:
-    """Tokenize pairs, and add them to the builders of their splits.
+    """Tokenize pairs, and add the tokens to the builders of their splits.
 
     Args:
         splits: the builder of each split.
@@ -301,11 +310,6 @@ def _tokenize(
         for chunk, tokenized in chunks:
             splits[chunk.split].add(chunk, tokenized)
             bar.update(2 * len(chunk.sources))
-
-
-def _count_tokens(train: SplitBuilder) -> list[Counter[str]]:
-    """Return how often each token occurs in the kept training pairs, for each side."""
-    return [side.kept for side in train.sides]
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
@@ -327,10 +331,19 @@ def _write_links(
     links: Mapping[str, LinkFile],
     splits: Mapping[str, SplitBuilder],
 ) -> list[str]:
-    """Write the gold links of each split as text, and the links between tokens of training pairs
-    that `data.links` asks for. Return notes for the user."""
+    """Write the gold links of each split as lines of text. For the training pairs, also write the
+    links between tokens that `data.links` asks for, and return a note about them for the user.
+
+    Args:
+        directory: the folder of the prepared corpus.
+        draft: the draft, with the lines of links of all pairs.
+        data: the `data` section of the configuration.
+        links: the result of `find_links`.
+        splits: the builder of each split, which knows the kept pairs.
+    """
 
     def kept_lines(split: str) -> Iterator[str]:
+        """Yield the lines of links of the kept pairs."""
         lines = iter_exact(split_path(draft.directory, split, LINKS))
         return compress(lines, splits[split].keep)
 

@@ -18,14 +18,15 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 _AHEAD = 2
-"""Number of submitted items per process: the process works on the first while the second waits."""
+"""Number of items per process that are submitted in addition to the item whose result is awaited: a
+process works on an item while its next item waits."""
 
 
 def map_in_order(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    """Yield each item with the result of `function(item)`, in order. Few items are read ahead, so
-    memory does not grow with the number of items.
+    """Yield each item with the result of `function(item)`, in the order of the items. Few items are
+    read ahead, so memory does not grow with the number of items.
 
     Args:
         function: the function to call. It is pickled for each item if there are several processes.
@@ -37,10 +38,11 @@ def map_in_order(
         UserError: a worker process died.
     """
     if num_processes == 1:
-        yield from ((item, function(item)) for item in items)
+        for item in items:
+            yield item, function(item)
         return
-    # "spawn" is used because a fork would copy the memory of this process, and the locks that its
-    # threads hold.
+    # "spawn" is used because a fork would copy the memory of this process, and the locks that the
+    # threads of this process hold.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=follow_parent)
     try:
@@ -48,10 +50,10 @@ def map_in_order(
         for item in items:
             pending.append((item, pool.submit(_work, function, item)))
             if len(pending) > _AHEAD * num_processes:
-                item, future = pending.popleft()
-                yield item, future.result()
-        for item, future in pending:
-            yield item, future.result()
+                oldest, future = pending.popleft()
+                yield oldest, future.result()
+        for oldest, future in pending:
+            yield oldest, future.result()
     except BrokenProcessPool:
         raise UserError(
             f"one of {num_processes} worker processes died: out of memory, or a script without "
@@ -62,8 +64,8 @@ def map_in_order(
 
 
 def follow_parent() -> None:
-    """Set up a worker process: it ignores Ctrl-C, and it exits when its parent dies. Ctrl-C reaches
-    every process of the terminal, so the parent handles it for all workers."""
+    """Set up a worker process, so that it ignores Ctrl-C and exits when its parent dies. Ctrl-C
+    reaches every process of the terminal, and the parent ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -78,10 +80,10 @@ def _end_with_parent() -> None:
 
 
 def _work(function: Callable[[ItemT], ResultT], item: ItemT) -> ResultT:
-    """Call the function in a worker process."""
+    """Return `function(item)` in a worker process. After the first call, exempt all objects in
+    memory from garbage collection: they stay until the process ends, as loaded tokenizers do."""
     result = function(item)
-    if not gc.get_freeze_count():
-        # Tokenizers and the like were loaded by the first call and stay in memory, so the garbage
-        # collector need not traverse them.
+    is_first_call = gc.get_freeze_count() == 0
+    if is_first_call:
         gc.freeze()
     return result

@@ -26,32 +26,40 @@ PACKAGED_NEEDS = (
 
 
 class RawCorpus(NamedTuple):
-    """The places of a corpus's raw text, which is not read yet."""
+    """The raw text of a corpus, before its pairs are read."""
 
     identity: dict[str, Any]
-    """the values that stand for the raw text in the hash of the prepared corpus"""
+    """the values that stand for the raw text in the hash of the prepared corpus: hashes of the
+    files of each split, and for files of the user also the settings that decide what is read"""
     locate: Callable[[], Mapping[str, Text]]
-    """returns the text of each split. It may download the text, so it is called only if the corpus
-    must be prepared."""
+    """a function that returns the text of each split. It is called only if the corpus must be
+    prepared, because it may download the text."""
     gold: Mapping[str, Path] = {}
-    """the file of gold links of each split"""
+    """the file of gold links of each split; empty if the corpus has no gold links"""
 
 
 def find_raw_corpus(data: DataConfig) -> RawCorpus:
-    """Locate the raw text of a configuration.
+    """Locate the raw text of the corpus that a configuration names, and hash files that exist.
 
     Raises:
         UsageError: the configuration does not name a valid corpus.
-        UserError: a file does not exist.
+        UserError: a file does not exist or cannot be read.
     """
     if data.corpus == "multi30k":
         return _find_multi30k(data)
     if data.corpus == "captions":
         return _find_captions(data)
-    texts = {split: _find_own_text(spec, data) for split, spec in _name_own_splits(data).items()}
+    return _find_own_texts(data)
+
+
+def _find_own_texts(data: DataConfig) -> RawCorpus:
+    """Locate the texts of the user, and hash them when all texts are found."""
+    texts = {}
+    for split, spec in _name_own_splits(data).items():
+        texts[split] = _find_own_text(spec, data)
     splits = {}
     for split, text in texts.items():
-        splits[split] = [*_hashes(data.layout, text), *text.columns, text.has_header]
+        splits[split] = [*_hash_files(text, data.layout), *text.columns, text.has_header]
     identity = {
         "splits": splits,
         "languages": texts["train"].languages,
@@ -61,7 +69,8 @@ def find_raw_corpus(data: DataConfig) -> RawCorpus:
 
 
 def _find_multi30k(data: DataConfig) -> RawCorpus:
-    """Describe Multi30k in the languages of a configuration. Nothing is downloaded yet."""
+    """Describe Multi30k in the languages of a configuration. Nothing is downloaded before `locate`
+    is called."""
     languages = (*data.sources, data.target_language)
     published = multi30k.published_splits(*languages)
 
@@ -81,7 +90,7 @@ def _find_multi30k(data: DataConfig) -> RawCorpus:
 
 
 def _find_captions(data: DataConfig) -> RawCorpus:
-    """Locate captions with gold links, in `data.source_dir` or else in the package."""
+    """Locate and hash captions with gold links, in `data.source_dir` or else in the package."""
     files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
     languages = (data.source_name, data.target_language)
     hashes = {}
@@ -108,7 +117,11 @@ def _name_own_splits(data: DataConfig) -> dict[str, Spec]:
             f"{KINDS}"
         )
     for split in data.test:
-        if split in ("train", "valid") or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
+        if split in ("train", "valid"):
+            raise UsageError(
+                f"data.test.{split}: the name of another split; give the test set another name"
+            )
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
             raise UsageError(
                 f"data.test.{split}: not valid as a name; use letters, digits, '_', '-' and '.'"
             )
@@ -129,8 +142,7 @@ def split_names(data: DataConfig) -> list[str]:
 
     Raises:
         UsageError: the configuration does not name a valid corpus; a text is named that the corpus
-            does not read; a source language is given twice; or several sources, or a source that is
-            a file of vectors, are combined with settings for a single text.
+            does not read; or the sources are not valid (`_check_sources`).
     """
     for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if spec and data.corpus != "files":
@@ -138,6 +150,20 @@ def split_names(data: DataConfig) -> list[str]:
                 f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set "
                 "data.corpus=files, or use --train TEXT"
             )
+    _check_sources(data)
+    if data.corpus == "multi30k":
+        return list(multi30k.published_splits(*data.sources, data.target_language))
+    if data.corpus == "captions":
+        captions.check_languages(data.source_name, data.target_language)
+        return list(captions.SPLITS)
+    _name_own_splits(data)
+    return ["train", "valid", *data.test]
+
+
+def _check_sources(data: DataConfig) -> None:
+    """Raise UsageError if a source language is given twice; if `none` is combined with other source
+    languages; or if several sources, or a source that is a file of vectors, are combined with
+    settings for a single text."""
     named = f"data.source_languages={shorten(data.sources)}"
     # The source language `none`, of a language model, has no column.
     has_none = len(data.sources) > len(data.layout.columns)
@@ -153,25 +179,19 @@ def split_names(data: DataConfig) -> list[str]:
             raise UsageError(
                 f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false"
             )
-    if data.corpus == "multi30k":
-        return list(multi30k.published_splits(*data.sources, data.target_language))
-    if data.corpus == "captions":
-        captions.check_languages(data.source_name, data.target_language)
-        return list(captions.SPLITS)
-    splits = _name_own_splits(data)
-    return ["train", "valid", *(split for split in splits if split not in ("train", "valid"))]
 
 
-def _hashes(layout: SourceLayout, text: Text) -> list[str]:
-    """Return the hashes of the files of a text. If a source is a file of vectors, a hash of all
-    files of vectors follows.
+def _hash_files(text: Text, layout: SourceLayout) -> list[str]:
+    """Return the hash of each file of a text. If a source of `layout` is vectors, the last hash
+    stands for all files of vectors that the source lines name.
 
     Raises:
         UserError: a file cannot be read.
     """
-    hashes = [*map(sha256_of, text.paths)]
+    hashes = [sha256_of(path) for path in text.paths]
     if layout.vector_column is not None:
-        hashes.append(hash_vectors(layout.vector_files(source for source, _ in text.pairs())))
+        lines = (source for source, _ in text.pairs())
+        hashes.append(hash_vectors(layout.vector_files(lines)))
     return hashes
 
 
@@ -179,8 +199,8 @@ def find_extra(data: DataConfig) -> list[Text]:
     """Locate the texts that `data.extra` names.
 
     Raises:
-        UsageError: `data.links` gives word alignments, which extra pairs do not have; or
-            `find_text` raises it.
+        UsageError: `data.links` names word alignments, which the pairs of `data.extra` and
+            `data.mix` do not have; or `find_text` raises UsageError.
         UserError: a file does not exist.
     """
     if (data.extra or data.mix) and data.links not in (None, IBM1):
@@ -201,5 +221,7 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     Raises:
         UsageError, UserError: see `find_extra`.
     """
-    hashes = [_hashes(data.layout, text) for text in find_extra(data)]
-    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab}} if hashes else {}
+    hashes = [_hash_files(text, data.layout) for text in find_extra(data)]
+    if not hashes:
+        return {}
+    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab}}
