@@ -116,9 +116,9 @@ class DataConfig(Section):
     corpus's source sentences by other runs. Pairs with a sentence from a validation or test set of
     the corpus are dropped and counted."""
     extra_in_vocab: bool = False
-    """Whether tokenizers and vocabularies are made from the corpus and the extra pairs. Extra pairs
-    with other languages or new words need this. Otherwise they are made from the corpus alone, so
-    that runs with and without extra pairs can form an ensemble."""
+    """Whether tokenizers and vocabularies are made from the corpus and the extra pairs, as extra
+    pairs with other languages or new words need. By default, tokenizers and vocabularies are made
+    from the corpus alone, so that runs with and without extra pairs can form an ensemble."""
     limit: LimitConfig = LimitConfig()
     filter: list[Literal["copies", "segmented", "ratio", "duplicates"]] = []
     """Kinds of noisy pairs that are dropped from the training text of the corpus `files`."""

@@ -12,7 +12,7 @@ VECTORS = "vectors"
 
 @dataclass(frozen=True)
 class SourceLayout:
-    """The columns of a source line, given by the languages that the configuration names.
+    """The columns of a source line, by the languages that the configuration names.
 
     Only this class interprets the languages `none` and `vectors`.
     """
@@ -47,7 +47,7 @@ class SourceLayout:
         return [size if language == VECTORS else None for language in self.languages]
 
     def split(self, line: str) -> list[str]:
-        """Split a line into columns at tabs. If there is a single column, tabs are part of it."""
+        """Split a line into columns at tabs. A single column may contain tabs."""
         return line.split("\t") if len(self.columns) > 1 else [line]
 
     def vector_files(self, lines: Iterable[str]) -> Iterator[str]:

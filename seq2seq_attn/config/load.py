@@ -188,8 +188,8 @@ def merge(
         base: the settings that are overridden.
         overlay: the settings that override `base`.
         is_complete: whether the options of a `base` without a name belong to the `default` variant.
-            This is false when overrides are merged with each other. Such options then belong to the
-            variant that `overlay` names.
+            When overrides are merged with each other, these options belong to the variant that
+            `overlay` names instead.
         default: the default variant of the section.
     """
     merged = copy.copy(base)

@@ -44,6 +44,7 @@ class Section(BaseModel):
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested mappings by dotted key."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""Minimum Bayes risk: draw many samples and choose the sample that is most similar to the others
-(Kumar & Byrne 2004; with samples as in Eikema & Aziz 2020, section 6).
+"""Minimum Bayes risk: draw many samples and choose the sample that is most similar to the other
+samples (Kumar & Byrne 2004; with samples as in Eikema & Aziz 2020, section 6).
 
     y* = argmax_y 1/N sum_n chrF(y, y_n)        over the samples y_1 ... y_N
 

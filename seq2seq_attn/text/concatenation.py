@@ -25,7 +25,7 @@ def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
 
 def concatenate_lines(lines: Sequence[str], groups: Sequence[Group]) -> list[str]:
     """Join the lines of each group by spaces."""
-    return [" ".join(lines[index] for index in group) for group in groups]
+    return [" ".join(map(lines.__getitem__, group)) for group in groups]
 
 
 def concatenate_links(

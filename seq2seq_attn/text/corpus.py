@@ -189,7 +189,7 @@ def _check_files(name: str, paths: Sequence[Path], languages: Sequence[str]) -> 
         raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
     codes = [_suffix(path) for path in paths]
     are_codes = all(CODE.fullmatch(code) for code in [*codes, *languages])
-    if are_codes and [*map(short_code, codes)] != [*map(short_code, languages)]:
+    if are_codes and list(map(short_code, codes)) != list(map(short_code, languages)):
         raise UsageError(
             f"{name}: names of {', '.join(codes)}; expected {', '.join(languages)}, or "
             f"{_OTHER_LANGUAGES}"

@@ -61,8 +61,8 @@ _log = logging.getLogger(__name__)
 
 
 def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
-    """Return the splits that the dataset publishes in all given languages, and the file of each
-    language. `languages` are the sources, then the target.
+    """Return the splits that the dataset publishes in all `languages`, and the file of each
+    language. `languages` are those of the sources, then that of the target.
 
     Raises:
         UsageError: the dataset lacks a language, or a language occurs twice.

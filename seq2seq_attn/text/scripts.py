@@ -62,7 +62,7 @@ UNSPACED_SENTENCES = ("CJK", "JAPANESE")
 """scripts without a space between sentences"""
 _KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
 _NO_LANGUAGES = {"word", "phonemes"}
-"""the sides of `configs/g2p.yaml`, whose words may be those of any language"""
+"""the sides of `configs/g2p.yaml`, whose words may be in any language"""
 MIN_SHARE = 0.1
 """minimum share of letters in the script of the language; texts hold foreign names and terms"""
 
@@ -72,8 +72,8 @@ def usual_script(language: str) -> str | None:
 
     A code may name the script, as `zh_Hant` does. Otherwise the script is None for a language that
     is written in several scripts, and for the sides of a pronunciation dictionary. An unknown
-    language is expected in Latin letters, as its words are separated and its scores computed like
-    those of European languages.
+    language is expected in Latin letters, because the words of unknown languages are separated, and
+    scores computed, as for European languages.
     """
     tag = re.search("[-_]([A-Z][a-z]{3})$", language)
     code = short_code(language)

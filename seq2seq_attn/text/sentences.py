@@ -11,7 +11,7 @@ import re
 from seq2seq_attn.text.normalize import one_line
 
 _MARKS = "։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨᪩᪪᪫᭚᭛᭞᭟᰻᰼᱾᱿‼‽⁇⁈⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱꯫﹒﹖﹗！．？｡"
-"""the marks of living scripts, without those of ASCII (Unicode's property `Sentence_Terminal`)"""
+"""the marks of living scripts outside ASCII (Unicode's property `Sentence_Terminal`)"""
 SENTENCE_ENDS = f".!?…{_MARKS}"
 _CLOSERS = r"(?:[\])}\"'”’›」』】》〉）］｣*_¹²³]|[“‘«»‹](?!\w)|[ \u00a0\u202f][»›](?!\w)|\[\d+\])*+"
 _OTHER_MARK = (

@@ -121,7 +121,7 @@ class Damage:
 
 def may_leave_out(num_damaged: int, num_rows: int) -> bool:
     """Return whether a table is read without its damaged rows. At most 1% of the rows may be
-    damaged, or one of at least twenty rows."""
+    damaged. In a table of at least twenty rows, one row may be damaged."""
     return num_damaged <= num_rows / 100 or (num_damaged == 1 and num_rows >= 20)
 
 
@@ -180,11 +180,12 @@ def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Diale
     rows = [cells for _, cells in _csv_cells(lines, options)]
     if sum(map(len, lines)) > _HEAD_SIZE // 2:
         rows.pop()  # the head may end inside a row
+    # Blank lines do not count, and a row that cannot be read counts as one cell.
     return _dialect(options, [1 if cells is None else len(cells) for cells in rows if cells != []])
 
 
 def _dialect(options: Mapping[str, Any], sizes: Sequence[int]) -> _Dialect:
-    """Return a dialect, given the number of cells in each row."""
+    """Return the dialect of rows with these numbers of cells (`sizes`)."""
     most_common = Counter(sizes).most_common(1) or [(0, 0)]
     num_columns, num_regular = most_common[0]
     return _Dialect(num_columns, options, len(sizes) - num_regular, len(sizes))

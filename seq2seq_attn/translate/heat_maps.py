@@ -86,6 +86,7 @@ def _longest_label(maps: Sequence[AttentionMap]) -> int:
 
 
 def _draw(axes: Axes, attention: AttentionMap, title: str, scale: float) -> None:
+    """Draw a heat map with its labels and title. `scale` is the weight of the darkest color."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colors = LinearSegmentedColormap.from_list("attention", MAP_COLORS)

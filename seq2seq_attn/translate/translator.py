@@ -135,9 +135,9 @@ class Translator:
                 name of its file.
             keep_attention: False leaves `attention` out, which saves a little time.
             options: options of the search, for example `beam_size=1`, `prefix="A man"`,
-                `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`). An
-                option that is not given has the value that the run is configured with. `glossary`
-                names a file of source terms and target terms (`text/glossary.py`).
+                `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`). The
+                default of an option is its value in the configuration of the run. `glossary` names
+                a file of source terms and target terms (`text/glossary.py`).
                 `split_sentences="off"` translates each line as a whole, even if the run was trained
                 on single sentences.
 
@@ -199,7 +199,7 @@ class Translator:
     ) -> Iterator[list[Translation]]:
         """Yield the translations of each line, as `translate_n_best`, in bounded memory.
 
-        If `n_best` is not given, it has the value that the run is configured with.
+        The default of `n_best` is its value in the configuration of the run.
 
         >>> lines = ("Der Hund schläft." for _ in range(10_000))
         >>> next(load("runs/quickstart").translate_lines(lines))[0].text
@@ -319,7 +319,7 @@ class Translator:
                 for position, token_id in enumerate(hypothesis.ids):
                     if token_id == UNK:
                         tokens[position] = heaviest_token(spelled, weights_TS[position])
-        # Tokens of the prefix stay as given, even if the vocabulary lacks them.
+        # The tokens of the prefix stay, even if the vocabulary lacks them.
         tokens[: len(segment.target)] = segment.target
         text = self.target_tokenizer.detokenize(tokens)
         return Translation(

@@ -51,7 +51,7 @@ class Version(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line whose unknown words were found."""
+    """A line and its unknown words."""
 
     text: str
     unknown: Sequence[str]
@@ -191,6 +191,8 @@ class UnknownWords(NamedTuple):
         return results
 
     def _unchanged(self, text: str) -> Translation:
+        """Return a translation that is equal to the text, with attention from each token to
+        itself."""
         tokens = self.source.tokenize(text)
         return replace(
             empty_translation(has_attention=True),

@@ -56,7 +56,8 @@ def _check_header(header: str, target: str) -> None:
 
 def find_pairs(document: str) -> Iterator[dict[str, str]]:
     """Yield the text and the translation of each entry. For an entry with plural forms, these are
-    the plural and the last form. Yield an empty dictionary for a fuzzy entry. Raises ValueError if
+    the plural and the last form. The translation of an untranslated entry is empty. Yield an empty
+    dictionary for a fuzzy entry. Raises ValueError if
     the catalogue is damaged, or says that it is not in UTF-8."""
     is_fuzzy = False
     for item in scan(_ITEM, document):

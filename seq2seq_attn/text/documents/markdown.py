@@ -30,8 +30,8 @@ def _parser() -> Any:
 
 
 def find_texts(document: str, languages: str) -> Iterator[Text]:
-    """Yield the texts that have words besides code, images and addresses. A text that is not found
-    in the document as the parser reads the text has an empty span, so it is not translated."""
+    """Yield the texts that have words besides code, images and addresses. If a text of the parser
+    is not found in the document, the span is empty, so that the text is not translated."""
     _, _, body = _HEAD.split(document, maxsplit=1)
     stop = len(document) - len(body)
     lines = [stop + start.start() for start in _LINE_START.finditer(body)]

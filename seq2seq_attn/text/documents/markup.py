@@ -30,7 +30,7 @@ _IS_WHOLE = re.compile(
 )
 """matches all tags but the start tag of an element that needs an end tag"""
 _MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
-"""matches the mark of a tag, with the space on a side where no word follows the space"""
+"""matches the mark of a tag, with a space beside the mark unless a word is beyond the space"""
 _NO_SPACE_BEFORE = re.compile(r"\s|</")
 _NO_SPACE_AFTER = re.compile(r"(?:\s|<\w[^<>]*[^/<>]>|<\w>|\})$")
 """match markup that no space precedes, and markup that no space follows"""

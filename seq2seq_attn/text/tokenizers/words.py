@@ -60,7 +60,7 @@ def like_number(language: str, word: str) -> bool:
 def _spaces(line: str) -> set[int]:
     """Return, for each space of a line and for its end, the number of characters before it that are
     not spaces."""
-    return {*accumulate(map(len, line.split(" ")))}
+    return set(accumulate(map(len, line.split(" "))))
 
 
 @lru_cache(maxsize=16)
