@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seq2seq_attn.translate.plan import Plan
 
 _MARK = re.compile(r"⟦\d+⟧")
+_NO_SPACES = re.compile(r"(?<=\S)⟦\d+⟧(?=\S)")
+"""a mark without a space at its sides, such as one inside a word"""
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 
@@ -29,7 +31,7 @@ def translate_marked(
 ) -> list[list[Translation]]:
     """Return the translations of each line of a chunk, with its marks. `translate` returns them
     without marks, and `has_attention` tells whether they can have their attention."""
-    plain = [_MARK.sub(" ", line) for line in lines]
+    plain = [_MARK.sub(" ", _NO_SPACES.sub("", line)) for line in lines]
     if plain == lines:
         return translate(lines, plan)
     plan = plan._replace(keep_attention=has_attention)
@@ -58,11 +60,20 @@ def put_marks(line: str, translation: Translation) -> Translation:
         return translation
     sources, targets = np.array(links, dtype=int).reshape(-1, 2).T
     starts = [*(match.start() for match in _WORD.finditer(text)), len(text)]
+    start = len(text)
     cuts = accumulate(map(len, pieces))
-    for mark, cut in reversed(list(zip(_MARK.findall(line), cuts, strict=False))):
+    for mark, cut in reversed(list(zip(_MARK.finditer(line), cuts, strict=False))):
         # The number of links to the wrong side of each place, but for a constant.
         wrong = np.zeros(len(starts))
         np.add.at(wrong, targets + 1, np.where(sources < cut, -1, 1))
-        start = starts[wrong.cumsum().argmin()]
-        text = f"{text[:start]} {mark} {text[start:]}"
+        place = wrong.cumsum().argmin()
+        border = line[: mark.start()][-1:] + line[mark.end() :][:1]
+        if border.isalpha() and cut not in sources:
+            # The mark is inside a token, whose links are those of its first piece.
+            first_piece = sources[sources < cut].max(initial=0)
+            linked = targets[sources == first_piece]
+            is_first = first_piece == cut - 1 and linked.size
+            place = linked.min() if is_first else linked.max(initial=-1) + 1
+        start = min(starts[place], start)
+        text = f"{text[:start]} {mark[0]} {text[start:]}"
     return replace(translation, text=" ".join(text.split()))

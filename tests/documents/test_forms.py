@@ -42,15 +42,15 @@ def cue_starts(document):
         ("srt", "0:1 --> 0:2\n- Ja\n- <i>Hund</i>", "0:1 --> 0:2\n- JA\n- <i>HUND</i>"),
         ("srt", "0:1 --> 0:2\n<i>a\r\nb</i>", "0:1 --> 0:2\n<i>A B</i>"),
         ("srt", "0:1 --> 0:2\n<i>a</i>\n<i>b</i>", "0:1 --> 0:2\n<i>A</i>\n<i>B</i>"),
-        ("srt", "0:1 --> 0:2\n<i>a</i>b", "0:1 --> 0:2\n<i>A</i> B"),
-        ("srt", "0:1 --> 0:2\na{\\i1}b <b>c</b>.", "0:1 --> 0:2\nA {\\i1}B <b>C</b>."),
+        ("srt", "0:1 --> 0:2\n<i>a</i>b", "0:1 --> 0:2\n<i>A</i>B"),
+        ("srt", "0:1 --> 0:2\na{\\i1}b <b>c</b>.", "0:1 --> 0:2\nA{\\i1}B <b>C</b>."),
         ("srt", "0:1 --> 0:2\na</i> <b>b</b><i>c", "0:1 --> 0:2\nA</i> <b>B</b><i>C"),
         (
             "vtt",
             "WEBVTT\n\n0:1 --> 0:2\n<c>a</c> <0:2><c>b",
             "WEBVTT\n\n0:1 --> 0:2\n<c>A</c> <0:2><c>B",
         ),
-        ("srt", "0:1 --> 0:2\na<i> b\nc</i>d<b>e", "0:1 --> 0:2\nA <i>B C</i> D <b>E"),
+        ("srt", "0:1 --> 0:2\na<i> b\nc</i>d<b>e", "0:1 --> 0:2\nA<i> B C</i>D<b>E"),
         (
             "srt",
             "0:1 --> 0:2\n{\\an8}a\n\nb\n\n2\n0:2 --> ",
@@ -200,6 +200,7 @@ def test_a_translation_with_other_markup_is_not_written(wrong):
         ("vtt", b"WEBVTT\n\n0:1 -> 0:2\na\n\n0:2 --> 0:3\n", "line 3"),
         ("csv", b"a,text\n1,b\n2,c,d\n", "line 3"),
         ("csv", b'a,text\n1,"b\n', "line 2"),
+        ("csv", b'a,text\n1,b\n1,"b\n2,c\n', "line 3"),
         ("csv", b'a,text\n1,"b" c\n', "line 2"),
     ],
 )

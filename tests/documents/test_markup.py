@@ -54,8 +54,10 @@ def test_an_unchanged_translation_is_the_same_page(seed, unchanged):
         ("<p>&auml; &#98; c & d", "<p>Ä B C &amp; D"),
         ("a <![CDATA[b]]> c", "A <![CDATA[b]]> C"),
         ("a &lt;b id=&quot;c&quot;&gt; d", "A &lt;b id=&quot;c&quot;&gt; D"),
-        ("a <![endif]>b <?php 'a > b' ?> c", "A <![endif]> B <?php 'a > b' ?> C"),
+        ("a <![endif]>b <?php 'a > b' ?> c", "A <![endif]>B <?php 'a > b' ?> C"),
         ("<p/>a <code/> b<br/>c", "<p/>A <code/> B<br/>C"),
+        ("un<b>believ</b>able (<b>b</b>)", "UN<b>BELIEV</b>ABLE (<b>B</b>)"),
+        ("H<sub>2</sub>O dog<sup>1</sup> a<img> b", "H<sub>2</sub>O DOG<sup>1</sup> A<img> B"),
         ("<input value=a>b <img translate=no> c", "<input value=a>B <img translate=no> C"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 _TAG = re.compile(
     r"""(?xis)
@@ -31,9 +31,12 @@ _IS_WHOLE = re.compile(
 """matches all tags but the start tag of an element that needs an end tag"""
 _MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
 """matches the mark of a tag, with a space beside the mark unless a word is beyond the space"""
-_NO_SPACE_BEFORE = re.compile(r"\s|</")
-_NO_SPACE_AFTER = re.compile(r"(?:\s|<\w[^<>]*[^/<>]>|<\w>|\})$")
-"""match markup that no space precedes, and markup that no space follows"""
+_BEGINS = re.compile(r"(?:<\w[^<>]*[^/<>]>|<\w>|\})$")
+"""matches markup whose last tag begins an element: no space is added behind it"""
+_SPACE = re.compile(r"(?:\A|>)[\s\0]|\s\Z")
+"""matches white space of markup outside its tags"""
+_INLINE = re.compile(r"(?i)(?:<(?!br|hr|img|input|wbr)[^<>]*(?<!/)>|\{[^{}]*\})+")
+"""matches tags that do not separate words"""
 
 
 def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
@@ -87,15 +90,29 @@ def split_markup(markup: str) -> list[str]:
 
 def read_markup(markup: str, keeps_space: bool = False) -> str:
     """Return the text of some markup, with marks in place of the tags between words."""
-    return join_texts(split_markup(markup)[1::2], keeps_space)
+    return join_texts(split_markup(markup)[1:-1], keeps_space)
 
 
-def join_texts(texts: Iterable[str], keeps_space: bool = False) -> str:
-    """Join texts by marks: `a ⟦1⟧ b`. Unless `keeps_space`, all white space becomes single
-    spaces."""
-    numbered = [f"⟦{number}⟧ {text}" for number, text in enumerate(texts)]
-    text = " ".join(numbered).removeprefix("⟦0⟧ ")
+def join_texts(pieces: Sequence[str], keeps_space: bool = False) -> str:
+    """Join texts by marks. A mark has a space on both sides, as in `a ⟦1⟧ b`, unless the word goes
+    on behind the markup, or punctuation follows. Unless `keeps_space`, all white space becomes
+    single spaces.
+
+    Args:
+        pieces: a text, then markup, then a text, and so on.
+    """
+    text = "".join(pieces[:1])
+    for number, (gap, piece) in enumerate(zip(pieces[1::2], pieces[2::2], strict=True), 1):
+        goes_on = _INLINE.fullmatch(html.unescape(gap)) and not _is_note(text, piece)
+        text += f"⟦{number}⟧{piece}" if goes_on else f" ⟦{number}⟧ {piece}"
     return text if keeps_space else " ".join(text.split())
+
+
+def _is_note(text: str, following: str) -> bool:
+    """Return whether a digit is beside a letter or digit where two texts meet, as in the footnote
+    `word<sup>1</sup>`."""
+    border = text[-1:] + following[:1]
+    return border.isalnum() and not border.isalpha()
 
 
 def fill_marks(text: str, gaps: Iterable[str]) -> str:
@@ -103,9 +120,11 @@ def fill_marks(text: str, gaps: Iterable[str]) -> str:
     each mark, and behind the text. Raises ValueError if their number is another."""
     new = ""
     for gap, piece in zip(gaps, [*_MARK.split(text), ""], strict=True):
-        if _NO_SPACE_BEFORE.match(gap):
+        is_apart = _SPACE.search(gap) or _is_note(new.rstrip(), piece.lstrip())
+        begins = _BEGINS.search(gap)
+        if is_apart or not begins:
             new = new.rstrip()
-        if _NO_SPACE_AFTER.search(gap):
+        if is_apart or begins:
             piece = piece.lstrip()
         new += gap + piece
     return new

@@ -21,8 +21,8 @@ _DAMAGED_TIMES = re.compile(
 milliseconds at its start, but not a text such as `10:30 - 18:00` or `1:47.532`"""
 _TEXT = re.compile(r"(?!(?:[ \t]*\d+[ \t]*(?:\r\n|\r|\n))?[^\r\n]*-->)[^\S\r\n]*\S")
 """matches a line that is not blank, has no time stamps and is not the number above time stamps"""
-_TAGS = re.compile(rf"(?:{TAG.pattern})(?:[ \0]*(?:{TAG.pattern}))*")
-"""matches tags with nothing but spaces between them"""
+_TAGS = re.compile(rf"(\s*(?:{TAG.pattern})(?: *(?:{TAG.pattern}))*\s*)")
+"""matches tags with nothing but spaces between them, and white space around them"""
 _BREAK = re.compile(r"\r\n|\r|\n")
 _BEFORE_TEXT = "-–— \t\r\n\f\xa0"
 """dashes and spaces before a text"""
@@ -68,8 +68,11 @@ def encode(translation: str, original: str) -> str:
     if translation == join_texts(_TAGS.split(original)):
         return original
     line_break = _BREAK.search(original)
-    tags = _TAGS.findall(original.replace(" ", "\0"))  # a tag stays in its line
-    new = fill_marks(translation, ["", *tags, ""])
+    gaps = [""]
+    for gap in _TAGS.findall(original):
+        tags = gap.strip()
+        gaps.append(gap.replace(tags, tags.replace(" ", "\0")))  # a tag stays in its line
+    new = fill_marks(translation, [*gaps, ""])
     if line_break:
         lines = wrap(new, _WIDTH, break_long_words=False, break_on_hyphens=False)
         new = line_break[0].join(lines)
