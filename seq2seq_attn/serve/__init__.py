@@ -13,7 +13,6 @@ from concurrent.futures import ProcessPoolExecutor
 
 import uvicorn
 
-from seq2seq_attn.data.processes import follow_parent
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import MANIFEST, read_regular
 from seq2seq_attn.run import Run
@@ -22,7 +21,7 @@ from seq2seq_attn.serve.connections import BACKLOG, Connection
 from seq2seq_attn.serve.log_thread import logging_in_background
 from seq2seq_attn.serve.page import Page
 from seq2seq_attn.serve.requests import Access
-from seq2seq_attn.serve.worker import Pair, load_runs
+from seq2seq_attn.serve.worker import Pair, load_runs, start_worker
 from seq2seq_attn.text.languages import short_code
 
 DRAIN_TIMEOUT_S = 60
@@ -64,7 +63,7 @@ def serve_runs(
 
     arguments = [str(run.path) for run in page_runs]
     arguments += [f"--import={name}" for name in imports]
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), start_worker)
     with logging_in_background(), listen(host, port) as listener:
         try:
             served = pool.submit(load_runs, first_runs, imports, machine).result()

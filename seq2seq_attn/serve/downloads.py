@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from functools import partial
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -13,6 +14,8 @@ from seq2seq_attn.serve.requests import read_values
 
 KEEP_S = 600
 """number of seconds for which a document is kept"""
+KEEP_FAILED_S = 60
+"""number of seconds for which a document that failed is kept, unless its status is asked before"""
 MAX_KEPT = 100
 """maximum number of kept documents"""
 WAIT_S = 4
@@ -43,14 +46,23 @@ class Downloads:
         name = f"{uuid.uuid4()}.{suffix}"
         self._kept[name] = work
         asyncio.get_running_loop().call_later(KEEP_S, self._kept.pop, name, None)
+        work.add_done_callback(partial(self._limit_failed, name))
         return name
+
+    def _limit_failed(self, name: str, work: Work) -> None:
+        """Keep a document for a shorter time if it failed."""
+        if work.cancelled() or work.exception():
+            asyncio.get_running_loop().call_later(KEEP_FAILED_S, self._kept.pop, name, None)
 
     async def show(self, request: Request) -> Response:
         """Return the status of a document, as DeepL, for its `document_key`."""
-        work = self._kept[await self._find(request)]
+        name = await self._find(request)
+        work = self._kept[name]
         status = {"document_id": request.path_params["name"], "status": "translating"}
         await asyncio.wait({work}, timeout=WAIT_S)
         if work.done():
+            if work.exception():
+                self._kept.pop(name, None)
             status |= {"status": "done", **work.result()[1]}
         return JSONResponse(status)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from logging.handlers import QueueHandler, QueueListener
 from queue import Queue
 
+LINE_FORMAT = "%(asctime)s %(message)s"
 _MAX_LINES = 1_000
 """maximum number of lines that wait to be written; more are dropped"""
 _END_TIMEOUT_S = 1.0
@@ -26,7 +27,7 @@ def logging_in_background() -> Iterator[None]:
     former = package.handlers
     lines: Queue[logging.LogRecord] = Queue(_MAX_LINES)
     handler = _DroppingHandler(lines)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.setFormatter(logging.Formatter(LINE_FORMAT))
     QueueListener(lines, *former).start()  # its thread ends with the process
     package.handlers = [handler]
     try:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from seq2seq_attn.data.processes import follow_parent
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.variants import import_variants, located, place_in_module
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
+from seq2seq_attn.serve.log_thread import LINE_FORMAT
 from seq2seq_attn.text.glossary import Glossary
 
 Pair = tuple[str, str]
@@ -39,6 +41,12 @@ class Answer(NamedTuple):
 
 
 log = logging.getLogger(__name__)
+
+
+def start_worker() -> None:
+    """Set up the process. Its log lines are like those of the HTTP server."""
+    follow_parent()
+    logging.basicConfig(format=LINE_FORMAT)
 
 
 def load_runs(

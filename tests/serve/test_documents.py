@@ -212,6 +212,22 @@ def test_the_number_of_kept_documents_is_limited(monkeypatch):
         assert ask(client, CUE, path="/v2/document", **languages)[0] == 429
 
 
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_document_that_failed_frees_its_place(monkeypatch, is_asked):
+    monkeypatch.setattr(downloads, "KEEP_FAILED_S", 60 if is_asked else 0.1)
+    app = make_app(served(("de", "en")))
+    languages = {"source_lang": "de", "target_lang": "en"}
+    with serving(app) as client:
+        sent = json.loads(ask(client, "{}", path="/v2/document", **languages)[1])
+        if is_asked:
+            body = {"document_key": sent["document_key"]}
+            path = f"/v2/document/{sent['document_id']}"
+            assert client.ask("POST", path, body)[0] == 400
+            assert app._downloads._kept == {}
+        wait_for(lambda: app._downloads._kept == {})
+
+
 def test_other_requests_do_not_wait_for_the_whole_document(slow, monkeypatch):
     monkeypatch.setattr(batcher, "MAX_LINES", 2)
     cues = "".join(f"0:{number} --> 0:{number}\nwort {number}\n\n" for number in range(9))

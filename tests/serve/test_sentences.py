@@ -40,6 +40,16 @@ def test_sentences_of_a_line_are_split_as_the_client_asks(single, path, name, va
     assert translated == [expected.text]
 
 
+def test_line_i_of_the_answer_is_that_of_line_i(single):
+    client, translator = single
+    lines = ["Ein\x0bHund\x0crennt\x1cüber\x85die\u2028Wiese", "", "\x0b", SOURCE[1]]
+    translations = [each.text for each in translator.translate([lines[0], lines[3]])]
+    expected = [translations[0], "", "\x0b", translations[1]]
+    assert client.translate(q="\n".join(lines)).split("\n") == expected
+    assert client.translate(q="\r".join(lines)).split("\r") == expected
+    assert client.translate(q=lines) == expected
+
+
 def test_warnings_reach_the_client(single):
     client, translator = single
     texts = [SOURCE[0], "Ein Hund. Eine Frau."]

@@ -1,5 +1,9 @@
 """The process that translates loads runs with variants from outside."""
 
+import logging
+import multiprocessing
+import re
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -7,7 +11,7 @@ import pytest
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.variants import import_variants
-from seq2seq_attn.serve.worker import load_runs
+from seq2seq_attn.serve.worker import load_runs, start_worker
 from tests.toy_run import make_toy_run, toy_config
 
 FAILING = """
@@ -19,6 +23,13 @@ class Failing(Additive):
         super().__init__(query_size=query_size, memory_size=memory_size, normalizer=normalizer)
         Path("table.txt").read_text()
 """
+
+
+def test_lines_of_the_log_have_the_time(capfd):
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, start_worker) as pool:
+        pool.submit(logging.getLogger("seq2seq_attn").warning, "one line").result()
+    assert re.search(r"^20\S+ \S+ one line$", capfd.readouterr().err, re.MULTILINE)
 
 
 def test_an_error_of_a_variant_keeps_its_line(tmp_path, monkeypatch):
