@@ -157,7 +157,7 @@ class _Inputs(NamedTuple):
             concatenate=self.concatenate,
         )
         if self.source:
-            sides = (*languages.source.split("+"), languages.target)
+            sides = (languages.source, languages.target)
             check_scripts(Text((self.source, self.references[0]), sides))
         if length_in == "tokens":
             words_name(languages.target)  # raises UserError now if spaCy is not installed

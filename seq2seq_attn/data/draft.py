@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import DataConfig
+from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.links import LinkFile, parse_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
@@ -48,10 +48,15 @@ class Draft:
         """Return the paths of the source lines and the target lines of a split."""
         return [split_path(self.directory, split, side) for side in SIDES]
 
-    def note_damage(self, text: Text, damage: Damage) -> None:
-        """Add a note about the damaged rows of a text, which were left out, if there are any."""
+    def note_table(self, text: Text, damage: Damage) -> None:
+        """Add notes about a table: its damaged rows, which were left out, and its first pair, which
+        may be a header in other words than names of languages."""
         if damage.lines:
             self.notes.append(f"{text}: {damage.describe()}")
+        has_numbers = "".join(text.columns).isdigit()
+        if has_numbers and not text.has_header:
+            first = shorten([*next(text.pairs())])
+            self.notes.append(f"{text}: first pair: {first}; if it is a header, name the columns")
 
 
 def write_texts(
@@ -81,7 +86,7 @@ def write_texts(
         else:
             assigned = ((pair, split) for pair in pairs)
             _write_pairs(draft, data, text, assigned, split_links, [split])
-        draft.note_damage(text, damage)
+        draft.note_table(text, damage)
 
 
 def _write_training_text(

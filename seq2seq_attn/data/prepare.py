@@ -240,7 +240,7 @@ def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, An
     for text in find_extra(data):
         damage = Damage()
         write_extra(draft, str(text), text.pairs(damage), data.layout, held_out)
-        draft.note_damage(text, damage)
+        draft.note_table(text, damage)
     if data.mix and data.vocab_from is not None:
         old = _old_corpus(data.vocab_from, identity["mix"]["text"])
         drawn = draw_pairs(old, round(data.mix * draft.num_pairs["train"]))

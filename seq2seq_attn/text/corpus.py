@@ -232,11 +232,14 @@ def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[s
 
 def check_scripts(text: Text) -> None:
     """Raise UsageError if the text of a language is in another script than the language."""
-    num_joined = len(text.languages) - 2
+    *sources, target_language = text.languages
+    # A file of several sources, separated by tabs, has their languages as one name.
+    languages = [*"+".join(sources).split("+"), target_language]
+    num_joined = len(languages) - 2
     rows = []
     for source, target in islice(text.pairs(), _NUM_PAIRS_TO_CHECK):
         rows.append([*source.split("\t", num_joined), target])
-    for language, *lines in zip(text.languages, *rows, strict=False):
+    for language, *lines in zip(languages, *rows, strict=False):
         script = None if language == VECTORS else usual_script(language)
         if script and not is_in_script(lines, script):
             first_row = ", ".join(cell[:MAX_SHOWN] for cell in rows[0])

@@ -109,8 +109,8 @@ class Damage:
         if not may_leave_out(len(self.lines), self.num_rows):
             raise UserError(
                 f"{name}, line {self.lines[0]}: damaged, as are {len(self.lines):,} of "
-                f"{self.num_rows:,} rows: other columns or keys than the rest, or not readable; "
-                "correct them"
+                f"{self.num_rows:,} rows: other columns or keys than the rest, a quotation without "
+                "its end, or not readable; correct them"
             )
 
     def describe(self) -> str:
@@ -180,15 +180,18 @@ def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Diale
     rows = [cells for _, cells in _csv_cells(lines, options)]
     if sum(map(len, lines)) > _HEAD_SIZE // 2:
         rows.pop()  # the head may end inside a row
-    # Blank lines do not count, and a row that cannot be read counts as one cell.
-    return _dialect(options, [1 if cells is None else len(cells) for cells in rows if cells != []])
+    # Blank lines do not count.
+    sizes = [len(cells) for cells in rows if cells]
+    return _dialect(options, sizes, num_unreadable=rows.count(None))
 
 
-def _dialect(options: Mapping[str, Any], sizes: Sequence[int]) -> _Dialect:
-    """Return the dialect of rows with these numbers of cells (`sizes`)."""
+def _dialect(options: Mapping[str, Any], sizes: Sequence[int], num_unreadable: int = 0) -> _Dialect:
+    """Return the dialect of rows with these numbers of cells (`sizes`), and of rows that cannot be
+    read."""
     most_common = Counter(sizes).most_common(1) or [(0, 0)]
     num_columns, num_regular = most_common[0]
-    return _Dialect(num_columns, options, len(sizes) - num_regular, len(sizes))
+    num_rows = len(sizes) + num_unreadable
+    return _Dialect(num_columns, options, num_rows - num_regular, num_rows)
 
 
 def _csv_cells(
@@ -214,7 +217,7 @@ def _delimited_rows(path: Path) -> Rows:
     """Yield the rows of a TSV or CSV file."""
     dialect = _find_dialect(read_head(path))
     if dialect is None:
-        raise ValueError("not the same separators in each line")
+        raise ValueError("not the same separators in each line, or a quotation without its end")
     keys = [str(number) for number in range(1, dialect.num_columns + 1)]
     lines = iter_lines(path)
     num_skipped = 0

@@ -124,6 +124,15 @@ def test_a_damaged_row_is_left_out_and_noted(make_config, tmp_path, split):
     assert any("rows.tsv: 1 damaged" in note and "22" in note for note in prepared.meta["notes"])
 
 
+@pytest.mark.parametrize(("header", "shown"), [("satz\tsentence", ["satz"]), ("de\ten", [])])
+def test_a_first_row_that_may_be_a_header_is_shown(make_config, tmp_path, header, shown):
+    write_lines(tmp_path / "rows.tsv", [header, *[f"Hund {i}\tdog {i}" for i in range(30)]])
+    config = make_config(train=str(tmp_path / "rows.tsv"), columns=["1", "2"])
+    notes = [note for note in prepare_corpus(config).meta["notes"] if "first pair" in note]
+    assert len(notes) == len(shown)
+    assert all(word in note for word, note in zip(shown, notes, strict=True))
+
+
 def test_one_vocabulary_for_both_sides(make_config):
     prepared = prepare_corpus(make_config(vocab={"joint": True, "max_size": 5}))
     assert prepared.source_vocab == prepared.target_vocab

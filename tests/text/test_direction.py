@@ -39,6 +39,14 @@ def outcome(expected, *arguments, **options):
     return "right" if pairs == expected else "wrong"
 
 
+@pytest.mark.parametrize(("source", "is_right"), [("el+hi", True), ("hi+el", False)])
+def test_a_file_of_several_sources(write, source, is_right):
+    lines = ["\t".join(LANGUAGES[code]["lines"][0] for code in ("el", "hi"))]
+    files = [write("sources", as_lines(lines)), write("target", "A dog runs.\n")]
+    expected = [(lines[0], "A dog runs.")]
+    assert outcome(expected, files, source, "en") == ("right" if is_right else "refused")
+
+
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_tables(write, source, target):
     expected = list(zip(*(LANGUAGES[code]["lines"] for code in (source, target)), strict=True))

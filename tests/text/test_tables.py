@@ -144,6 +144,14 @@ def test_a_file_that_is_no_table_is_refused(write, text, message):
         read(write("a.gz", text), columns="1,2")
 
 
+@pytest.mark.parametrize("row", ['"c;d', 'c;"d'])
+def test_a_quotation_without_its_end_is_named_by_its_line(write, row):
+    rows = "a;b\n" * 5
+    name = write("a.csv", f"en;fr\n{rows}{row}\n{rows * 4}")
+    with pytest.raises(UserError, match=r"^a\.csv, line 7: .*quotation"):
+        read(name)
+
+
 @pytest.mark.slow
 def test_reading_a_table_takes_memory_that_does_not_grow(write):
     peaks = []
