@@ -35,7 +35,7 @@ _BEGINS = re.compile(r"(?:<\w[^<>]*[^/<>]>|<\w>|\})$")
 """matches markup whose last tag begins an element: no space is added behind it"""
 _SPACE = re.compile(r"(?:\A|>)[\s\0]|\s\Z")
 """matches white space of markup outside its tags"""
-_INLINE = re.compile(r"(?i)(?:<(?!br|hr|img|input|wbr)[^<>]*(?<!/)>|\{[^{}]*\})+")
+_INLINE = re.compile(r"(?i)(?:<(?!br|hr|img|input|wbr)[^<>]*(?<!/)>|\{\\[^{}]*\})+")
 """matches tags that do not separate words"""
 
 
