@@ -17,7 +17,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import list_names
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
-from seq2seq_attn.text.languages import english_name, short_code
+from seq2seq_attn.text.languages import CODES_BY_NAME, short_code
 
 ConfigNames = str | Path | Sequence[str | Path] | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
@@ -113,13 +113,15 @@ def _find_languages(text: OwnText, data: DataConfig) -> tuple[str | None, str | 
 
 
 def _lower_code(code: str | None) -> str | None:
-    """Return the code of a language that is named by its English name, or in upper case (`EN`).
+    """Return the code of a language that is named by an English name, or in upper case (`EN`).
 
     A code of more than two letters, such as `deu_Latn`, is returned unchanged, because it has to
     equal the name of a file or column, including upper case.
     """
-    if code and (len(code) == 2 or english_name(code) == code.lower()):
-        return short_code(code)
+    if code:
+        name = code.lower()
+        if short_code(code) in (name, CODES_BY_NAME.get(name)):
+            return short_code(code)
     return code
 
 

@@ -57,10 +57,11 @@ ti:tigrinya tk:turkmen tl:tagalog tn:tswana to:tongan tr:turkish ts:tsonga tt:ta
 uk:ukrainian ur:urdu uz:uzbek vi:vietnamese war:waray wo:wolof xh:xhosa yi:yiddish yo:yoruba
 yue:cantonese zh:chinese zh:mandarin zu:zulu
 """
-_NAMES: dict[str, str] = {}
+CODES_BY_NAME: dict[str, str] = {}
+"""the codes of languages by their English names in lower case; a language may have several names"""
 for _entry in _ENGLISH_NAMES.split():
     _code, _name = _entry.split(":")
-    _NAMES[_name] = _code
+    CODES_BY_NAME[_name] = _code
 _THREE_LETTERS = "|".join([*_TWO_LETTERS, *_OTHERS.split()])
 CODE = re.compile(
     rf"[a-z]{{2}}([-_][A-Za-z]{{2,4}})?|[a-z]{{3}}[-_][A-Z][a-z]{{3}}|{_THREE_LETTERS}"
@@ -74,14 +75,14 @@ def short_code(language: str) -> str:
     """Return the code without region and script, as two letters if the language has such a code:
     `de` for `deu_Latn` and for `German`."""
     code = re.split("[-_]", language)[0].lower()
-    code = _NAMES.get(code, code)
+    code = CODES_BY_NAME.get(code, code)
     return _TWO_LETTERS.get(code, code)
 
 
 def english_name(language: str) -> str:
     """Return the English name of a language in lower case, or its code if the name is unknown."""
     code = short_code(language)
-    for name, named_code in _NAMES.items():
+    for name, named_code in CODES_BY_NAME.items():
         if named_code == code:
             return name
     return code

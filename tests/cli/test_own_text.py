@@ -252,6 +252,16 @@ def test_names_of_languages_are_their_codes(capsys, names):
     assert (data["source_language"], data["target_language"]) == ("de", "en")
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("Farsi", "fa"), ("Mandarin", "zh"), ("Flemish", "nl"), ("zho", "zho")]
+)
+def test_every_name_of_a_language_is_its_code(capsys, name, code):
+    options = ["--source-language=en", f"--target-language={name}"]
+    Path(f"own.{code}").write_text({"fa": "دو", "nl": "twee"}.get(code, "二") + "\n", "utf-8")
+    Path("own.en").write_text("two\n")
+    assert dumped(capsys, "--train=own", *options)["data"]["target_language"] == code
+
+
 def test_columns_of_tables_are_an_option_and_a_setting(capsys):
     Path("train.tsv").write_text("1\tHallo!\tHello!\n2\tJa.\tYes.\n")
     text = ["--train=train.tsv", "--source-language=en", "--target-language=de"]

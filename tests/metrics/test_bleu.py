@@ -116,7 +116,7 @@ def test_the_nearest_reference_counts_for_edits(name, score):
 
 @pytest.mark.parametrize(
     ("tokenizer", "languages"),
-    [("zh", "zh yue"), ("char", "ja ko th lo km my bo"), ("13a", "ru amh")],
+    [("zh", "zh yue"), ("char", "ja Japanese ko th lo km my bo"), ("13a", "ru amh Farsi")],
 )
 def test_each_language_has_its_tokenizer(tokenizer, languages):
     lines = ["他昨天在公園裡看書。 a b c"]
