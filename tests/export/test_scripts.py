@@ -7,8 +7,10 @@ import pytest
 
 from seq2seq_attn.export.page import REPORT_WEB, SCRIPTS, WEB
 from seq2seq_attn.text.sentences import split_sentences
+from tests.export.test_pass_words import ABOUT
 from tests.processes import output_of
 from tests.report.test_web import lint, node
+from tests.translate.test_unknown import PAIRS, translate
 
 SENTENCES = Path(__file__).parents[1] / "text" / "sentences.tsv"
 
@@ -20,6 +22,7 @@ def call(expression):
         "detokenize.js",
         "sentences.js",
         "unknown.js",
+        "lines.js",
         "search.js",
         REPORT_WEB / "compare.js",
     )
@@ -72,3 +75,52 @@ def test_lines_are_split_into_sentences_as_the_package_does():
 )
 def test_attention_that_a_blocked_position_had_goes_to_the_others(weights, left):
     assert call(f"withoutBlocked({weights}, [0])") == left
+
+
+DICTIONARY = """
+(({ about, pairs, lines, numbers, misplaced, ending }) => {
+  const split = (text) => text.split(' ').filter(Boolean);
+  const isNumber = (token) => numbers && ['drei', 'vier'].includes(token);
+  const written = (token) => (isNumber(token) ? numbers : pairs[token] ?? '<unk>');
+  const translateSentence = (text) => {
+    const source = split(text);
+    const tokens = source.map(written);
+    if (tokens.includes(misplaced)) tokens.reverse();
+    const weights = tokens.map((_, t) => [...source, ''].map((_, s) => Number(s === t)));
+    const ended = tokens.map((token) => (['Paul', 'man'].includes(token) ? token + ending : token));
+    const logProb = -text.includes('Mann');
+    return { source, tokens: ended, text: ended.join(' '), logProb, weights };
+  };
+  const run = { ...about, search: { unk: 'pass' }, lines: {} };
+  const isKnown = (token) => token in pairs;
+  const detokenize = (tokens) => tokens.join(' ');
+  const model = { run, isKnown, tokenizeSource: split, detokenize, translateSentence };
+  return lines.map((line) => lineTranslator(model).translate(line).text);
+})
+"""
+WITH_UNKNOWN = [
+    "Das Rad kostet drei Euro .",
+    "Das Rad kostet 4711 Euro .",
+    "Kowalski sieht ( Xu-7 ) .",
+    "Kowalski sieht Rad",
+    "Kowalski sieht 4711",
+    "Das 47 kostet 47 Euro .",
+    "Das Rad sieht man Kowalski .",
+    "DAS RAD kostet Euro .",
+    "Kowalski 12345",
+    "",
+]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "misplaced", "ending"),
+    [("", "", ""), ("15", "", ""), ("", "Paul", ""), ("", "", "'s"), ("15", "man", "'s")],
+)
+def test_unknown_words_pass_as_in_the_package(numbers, misplaced, ending):
+    """The model is a dictionary, which may write other words than the stand-ins, or elsewhere."""
+    model = {"numbers": numbers, "misplaced": misplaced, "ending": ending}
+    values = {"about": ABOUT, "pairs": PAIRS, "lines": WITH_UNKNOWN, **model}
+    shown = call(f"{DICTIONARY}({json.dumps(values)})")
+    model["numbers_become"] = model.pop("numbers")
+    expected = [translation.text for translation in translate(WITH_UNKNOWN, **model)]
+    assert [line.replace(" ", "") for line in shown] == [line.replace(" ", "") for line in expected]
