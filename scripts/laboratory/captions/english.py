@@ -1,7 +1,7 @@
 """English from the tree: subject-verb-object order, the progressive, do-support, a/an, the
 possessive."""
 
-from scripts.laboratory.captions.lexicon import Adjective
+from scripts.laboratory.captions.lexicon import COPULA, Adjective
 from scripts.laboratory.captions.tree import (
     COMMA,
     Clause,
@@ -60,8 +60,6 @@ def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = Tr
     negation = words("not", _negation_key(clause)) if clause.is_negated else []
     if is_question:
         tokens += [*auxiliary[:1], *subject, *negation, *auxiliary[1:], *middle, *rest]
-    elif clause.verb is None:
-        tokens += [*subject, *auxiliary, *negation, *middle]
     else:
         # what follows the first word of "wants to", "is being" stays behind it
         split = 1 if negation else len(auxiliary)
@@ -122,7 +120,7 @@ def _verbs(clause: Clause, *, is_question: bool) -> tuple[list[Token], list[Toke
     verb = clause.verb
     be = words("are" if many else "is", fin)
     was = words("were" if many else "was", fin)
-    if verb is None:
+    if verb is COPULA:
         return was if mode == "past" else be, []
     base, third, progressive, past, participle = verb.en
     plus = words(verb.plus, lex)
@@ -205,7 +203,7 @@ def _single(phrase: NounPhrase) -> list[Token]:
     tokens = _determiner(phrase)
     for i, adjective in enumerate(phrase.adjectives):
         tokens += _adjective(uid, f"adjective {i}", adjective)
-    if phrase.noun is None:
+    if phrase.name:
         if phrase.label is not None:
             tokens += words(phrase.label[2], (uid, "label"))
         tokens += words(phrase.name, (uid, "noun"))

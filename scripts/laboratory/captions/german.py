@@ -1,7 +1,7 @@
 """German from the tree: declension, verb-second and verb-final order, the verbal bracket,
 commas."""
 
-from scripts.laboratory.captions.lexicon import Adjective, Case
+from scripts.laboratory.captions.lexicon import COPULA, Adjective, Case
 from scripts.laboratory.captions.tree import (
     COMMA,
     Clause,
@@ -102,7 +102,7 @@ def german_clause(clause: Clause, order: str) -> list[Token]:
 def _verb_final(clause: Clause, finite: list[Token], end: list[Token]) -> list[Token]:
     """The verbs at the end of a subordinate clause; a separable prefix is written together with its
     verb."""
-    if clause.verb is not None and clause.verb.prefix and clause.mode == "present":
+    if clause.verb.prefix and clause.mode == "present":
         return [Token(end[0].text + finite[0].text, finite[0].keys)]
     return end + finite
 
@@ -131,7 +131,7 @@ def _verbs(clause: Clause) -> tuple[list[Token], list[Token]]:
     mode = clause.mode
     if clause.is_existential:
         return words("gibt", fin), []
-    if verb is None:
+    if verb is COPULA:
         singular, plural = ("war", "waren") if mode == "past" else ("ist", "sind")
         return words(plural if many else singular, fin), []
     end = verb.de
@@ -254,7 +254,7 @@ def _single(phrase: NounPhrase, case: Case, skip: Clause | None) -> list[Token]:
     ending = _ending(phrase.determiner, case, number)
     for i, adjective in enumerate(phrase.adjectives):
         tokens += _adjective(uid, f"adjective {i}", adjective, ending)
-    if phrase.noun is None:
+    if phrase.name:
         if phrase.label is not None:
             tokens += words(phrase.label[0 if case == "nom" else 1], (uid, "label"))
         tokens += words(phrase.name, (uid, "noun"))

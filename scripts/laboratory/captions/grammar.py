@@ -6,7 +6,7 @@ objects of the right class, and each tense gets the modes and the adverbs that a
 
 from collections.abc import Sequence
 
-from scripts.laboratory.captions.lexicon import Classes, Phrase, Verb, nouns_of, verbs_of
+from scripts.laboratory.captions.lexicon import COPULA, Classes, Phrase, Verb, nouns_of, verbs_of
 from scripts.laboratory.captions.nouns import Impossible, NounPhrases, accepts
 from scripts.laboratory.captions.tree import (
     Clause,
@@ -69,7 +69,7 @@ class Grammar(NounPhrases):
         if special and self.chance(0.6):
             where = special
         spot = self.noun_phrase(where, form="place")
-        if spot.noun is None or spot.noun.loc is None:
+        if spot.noun.loc is None:
             raise Impossible
         return self.prepositional(*spot.noun.loc, spot)
 
@@ -99,12 +99,12 @@ class Grammar(NounPhrases):
         verb = clause.verb
         if clause.is_existential:
             raise Impossible
-        if verb is not None and (verb.is_state or _is_timeless(verb, clause.mode)):
+        if verb.is_state or _is_timeless(verb, clause.mode):
             raise Impossible
         if clause.predicate is not None and not clause.predicate[0].is_state:
             raise Impossible
         kinds = _TIMES[clause.mode]
-        if verb is None or verb.is_simple:
+        if verb.is_simple:
             kinds = kinds - {"progressive"}
         if clause.is_negated or clause.link is not None or clause.subordinate is not None:
             kinds = kinds - {"habit"}
@@ -114,8 +114,6 @@ class Grammar(NounPhrases):
 
     def manner(self, clause: Clause) -> FixedPhrase:
         """An adverb of manner that suits the verb."""
-        if clause.verb is None:
-            raise Impossible
         return self._fixed_of(self.lexicon.manners, clause.verb.manner)
 
     def _fixed_of(self, phrases: Sequence[Phrase], kinds: Classes) -> FixedPhrase:
@@ -215,7 +213,7 @@ class Grammar(NounPhrases):
         if word.rank in named.barred_ranks | ranks:
             raise Impossible
         is_past = tense == "past" and (word.is_state or accepts(_EVENTS, subject))
-        clause = Clause(self.uid(), None, subject, "past" if is_past else "present")
+        clause = Clause(self.uid(), COPULA, subject, "past" if is_past else "present")
         clause.predicate = (word, None)
         named.barred_ranks.add(word.rank)
         return clause

@@ -11,7 +11,7 @@ from functools import partial
 
 from scripts.laboratory.captions.german import german_clause, german_np, german_pp, german_sentence
 from scripts.laboratory.captions.grammar import Grammar
-from scripts.laboratory.captions.lexicon import Attribute, nouns_of
+from scripts.laboratory.captions.lexicon import COPULA, Attribute, nouns_of
 from scripts.laboratory.captions.nouns import Impossible
 from scripts.laboratory.captions.patterns import add_subordinate, add_time, main_clause
 from scripts.laboratory.captions.relative import (
@@ -112,7 +112,7 @@ class Growth:
             partial(self._add_place, clause),
         ]
         self._small.append(partial(self._add_manner, clause))
-        if clause.verb is not None and clause.verb.de == "reisen":
+        if clause.verb.de == "reisen":
             self._small.append(partial(self._add_means, clause))
         if clause.predicate is not None:
             self._small.append(partial(self._add_predicate_degree, clause))
@@ -128,7 +128,7 @@ class Growth:
             self._big.append(partial(self._add_shared, clause))
 
     def _offer_phrase(self, phrase: NounPhrase, clause: Clause | None) -> None:
-        if phrase.noun is None:
+        if phrase.name:
             if clause is not None:
                 self._small.append(partial(self._add_following, phrase, clause))
             return
@@ -171,12 +171,11 @@ class Growth:
         return add_time(self._grammar, clause, max_tokens=left)
 
     def _add_place(self, clause: Clause, left: int) -> int:
-        verb = clause.verb
-        if verb is None or clause.place is not None or clause.direction is not None:
+        if clause.place is not None or clause.direction is not None:
             return 0
         if clause.gap == "place" or self._has_tail(clause):
             return 0
-        place = self._grammar.place(verb.where)
+        place = self._grammar.place(clause.verb.where)
         cost = len(german_pp(place))
         if cost > left:
             return 0
@@ -206,25 +205,23 @@ class Growth:
         return False
 
     def _add_genitive(self, phrase: NounPhrase, left: int) -> int:
-        noun = phrase.noun
-        if noun is None or phrase.determiner != "der" or phrase.has_tail or phrase.following:
+        if phrase.determiner != "der" or phrase.has_tail or phrase.following:
             return 0
-        if not noun.classes & _POSSESSIONS or left < 2:
+        if not phrase.noun.classes & _POSSESSIONS or left < 2:
             return 0
         genitive = self._grammar.noun_phrase(frozenset({"person"}), form="place")
-        if genitive.noun is None or genitive.is_plural:
+        if genitive.is_plural:
             return 0
         phrase.genitive = genitive
         self._small.append(partial(self._add_adjective, genitive))
         return len(german_np(genitive, "gen"))
 
     def _add_attribute(self, phrase: NounPhrase, left: int) -> int:
-        noun = phrase.noun
-        if noun is None or phrase.has_tail or phrase.following or left < 2:
+        if phrase.has_tail or phrase.following or left < 2:
             return 0
         grammar = self._grammar
         attributes = grammar.lexicon.attributes
-        options = [attribute for attribute in attributes if attribute.of & noun.classes]
+        options = [attribute for attribute in attributes if attribute.of & phrase.noun.classes]
         attribute = grammar.choose(options)
         inner = self._attribute_phrase(phrase, attribute)
         pp = grammar.prepositional(attribute.de, attribute.en, inner, attribute.case)
@@ -241,7 +238,6 @@ class Growth:
         if attribute.form == "city":
             return grammar.city()
         if attribute.form == "of":
-            assert phrase.noun is not None  # only nouns have attributes
             made_of = phrase.noun.made_of
             materials = nouns_of(frozenset({"material"}))
             noun = grammar.choose([noun for noun in materials if noun.de in made_of])
@@ -261,7 +257,7 @@ class Growth:
         if phrase.determiner in ("kein", "sein") or clause.front == "accusative":
             return 0
         verb = clause.verb
-        if verb is None or verb.frame == "measure":
+        if verb.frame in ("copula", "measure"):
             return 0
         if phrase not in (clause.subject, clause.accusative, clause.dative):
             return 0
@@ -277,7 +273,7 @@ class Growth:
         if any(other.owner is phrase for other in phrases_of(clause)):
             return 0
         form = {"ein": "ein", "": "any" if phrase.name else "bare"}.get(phrase.determiner, "any")
-        other = self._grammar.noun_phrase(classes & _classes_like(phrase), form=form)
+        other = self._grammar.noun_phrase(classes & phrase.noun.classes, form=form)
         cost = 1 + len(german_np(other, "acc"))
         if cost > left or other.determiner == "jeder" or phrase.determiner == "jeder":
             return 0
@@ -312,7 +308,7 @@ class Growth:
 
     def _add_shared(self, clause: Clause, left: int) -> int:
         """und with a second verb of the same subject."""
-        if clause.has_second_clause or clause.verb is None or clause.is_negated or left < 3:
+        if clause.has_second_clause or clause.verb is COPULA or clause.is_negated or left < 3:
             return 0
         if clause.mode not in ("present", "perfect", "future", "modal"):
             return 0
@@ -347,8 +343,3 @@ class Growth:
         sentence.joints.append(joint)
         self._offer_clause(clause)
         return cost
-
-
-def _classes_like(phrase: NounPhrase) -> frozenset[str]:
-    """Coordinated nouns are of one kind: persons with persons, clothes with clothes."""
-    return frozenset({"person"}) if phrase.noun is None else phrase.noun.classes

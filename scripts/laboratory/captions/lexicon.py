@@ -177,7 +177,9 @@ class Lexicon:
     """All words."""
 
     nouns: list[Noun]
+    named: Noun
     verbs: list[Verb]
+    copula: Verb
     adjectives: list[Adjective]
     times: list[Phrase]
     manners: list[Phrase]
@@ -208,6 +210,11 @@ def load_lexicon() -> Lexicon:
     """The lexicon."""
     text = Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8")
     return Lexicon(**yaml.safe_load(text))
+
+
+NAMED = load_lexicon().named
+"""what a name stands for"""
+COPULA = load_lexicon().copula
 
 
 @cache

@@ -19,7 +19,6 @@ from scripts.laboratory.captions.tree import NounPhrase, PrepositionalPhrase
 _T = TypeVar("_T")
 Degree = tuple[str, str] | None
 
-_PERSON: Classes = frozenset({"person"})
 _DETERMINERS = ("der", "ein", "the many", "number", "quantity", "bare", "dieser", "jeder")
 _WEIGHTS = (36, 32, 7, 8, 5, 4, 5, 3)
 _INDEFINITE = ("ein", "number", "quantity")
@@ -125,11 +124,10 @@ class NounPhrases:
         phrase.is_plural = kind in ("the many", "number", "quantity", "bare")
         phrase.determiner = {"the many": "der", "bare": ""}.get(kind, kind)
         if kind == "number":
-            classes = phrase.noun.classes if phrase.noun is not None else _PERSON
-            if "kin" in classes or self.chance(0.8):
+            if "kin" in phrase.noun.classes or self.chance(0.8):
                 phrase.number = min(self.choose(self.numerals), self.choose(self.numerals))[1:]
             else:
-                number = str(self.rng.randint(13, 99 if "goods" in classes else 30))
+                number = str(self.rng.randint(13, 99 if "goods" in phrase.noun.classes else 30))
                 phrase.number = (number, number)
         elif kind == "quantity":
             phrase.number = self.choose([*self.lexicon.determiners.items()])
@@ -197,7 +195,7 @@ class NounPhrases:
         Raises:
             Impossible: none fits.
         """
-        if phrase.noun is None or phrase.determiner == "pronoun":
+        if phrase.determiner == "pronoun":
             raise Impossible
         word = self.choose(adjectives_of(phrase.noun.classes))
         if word.rank in phrase.barred_ranks:
@@ -215,7 +213,7 @@ class NounPhrases:
 
 def accepts(classes: Classes, phrase: NounPhrase) -> bool:
     """Whether a noun phrase belongs to one of the classes; names are persons."""
-    return bool(classes & (phrase.noun.classes if phrase.noun is not None else _PERSON))
+    return bool(classes & phrase.noun.classes)
 
 
 def can_own(phrase: NounPhrase) -> bool:
@@ -231,8 +229,7 @@ def can_own(phrase: NounPhrase) -> bool:
 
 def can_be_pronoun(phrase: NounPhrase) -> bool:
     """Whether a pronoun for it has one translation: das Kind could be he, she or it."""
-    is_plain_thing = phrase.noun is not None and not phrase.is_person
-    return (is_plain_thing or can_own(phrase)) and phrase.determiner not in (
+    return (not phrase.is_person or can_own(phrase)) and phrase.determiner not in (
         "jeder",
         "kein",
         "pronoun",

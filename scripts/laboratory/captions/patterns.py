@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from scripts.laboratory.captions.grammar import Grammar
-from scripts.laboratory.captions.lexicon import Phrase
+from scripts.laboratory.captions.lexicon import COPULA, Phrase
 from scripts.laboratory.captions.nouns import Impossible, can_be_pronoun
 from scripts.laboratory.captions.relative import (
     DATIVE,
@@ -33,11 +33,7 @@ def simple(grammar: Grammar, tense: Tense) -> Clause:
 def inversion(grammar: Grammar, tense: Tense) -> Clause:
     """Time or place first, so that the subject follows the verb."""
     clause = grammar.clause(tense)
-    if (
-        clause.verb is not None
-        and clause.verb.frame not in ("place", "direction")
-        and grammar.chance(0.5)
-    ):
+    if clause.verb.frame not in ("place", "direction") and grammar.chance(0.5):
         clause.place = grammar.place(clause.verb.where)
         clause.front = "place"
     else:
@@ -62,7 +58,7 @@ def separable(grammar: Grammar, tense: Tense) -> Clause:
         clause = grammar.clause(
             "present", ("intransitive", "accusative", "dative", "ditransitive"), mode="present"
         )
-        if clause.verb is not None and clause.verb.prefix:
+        if clause.verb.prefix:
             return clause
     raise Impossible
 
@@ -78,7 +74,7 @@ def existential(grammar: Grammar, tense: Tense) -> Clause:
     """es gibt: something is there."""
     classes = frozenset({"person", "animal", "tree", "plant"})
     subject = grammar.noun_phrase(classes, form="indefinite")
-    clause = Clause(grammar.uid(), None, subject, is_existential=True)
+    clause = Clause(grammar.uid(), COPULA, subject, is_existential=True)
     clause.place = grammar.place(frozenset({"outdoor", "settlement"}))
     clause.front = "place" if grammar.chance(0.6) else "subject"
     return clause
@@ -89,7 +85,7 @@ def object_first(grammar: Grammar, tense: Tense) -> Clause:
     for _ in range(40):
         clause = grammar.clause(tense, OBJECT)
         phrase = clause.accusative
-        if phrase is None or phrase.noun is None or phrase.gender != "m" or phrase.is_plural:
+        if phrase is None or phrase.gender != "m" or phrase.is_plural:
             continue
         if phrase.determiner in ("der", "dieser"):
             clause.front = "accusative"
@@ -179,9 +175,8 @@ def _inner(grammar: Grammar, tense: Tense, subject: NounPhrase | None) -> Clause
 
 def _negate(grammar: Grammar, clause: Clause) -> Clause:
     """nicht or kein, now and then."""
-    verb = clause.verb
     phrase = clause.accusative
-    if verb is None or verb.frame in ("place", "measure", "direction") or not grammar.chance(0.1):
+    if clause.verb.frame in ("place", "measure", "direction") or not grammar.chance(0.1):
         return clause
     if phrase is not None and phrase.determiner == "ein":
         phrase.determiner = "kein"
@@ -238,12 +233,12 @@ def linked_clause(grammar: Grammar, main: Clause, *, with_pronoun: bool = True) 
         subject = grammar.pronoun(main.subject)
     if "habit" in conjunction.kinds:
         inner = grammar.clause("present", mode="present", subject=subject)
-        if inner.verb is not None and inner.verb.is_state:
+        if inner.verb.is_state:
             raise Impossible
         main.is_habit = inner.is_habit = True
     else:
         inner = _inner(grammar, tense, subject)
-    is_lasting = inner.predicate is not None or (inner.verb is not None and inner.verb.is_state)
+    is_lasting = inner.predicate is not None or inner.verb.is_state
     if is_lasting and (main.predicate is not None or conjunction.de[0] in ("während", "bevor")):
         raise Impossible
     inner.link = grammar.fixed(conjunction)
@@ -256,7 +251,7 @@ def _is_habitual(conjunction: Phrase, main: Clause) -> bool:
         "habit" in conjunction.kinds
         and main.mode == "present"
         and main.time is None
-        and main.verb is not None
+        and main.verb is not COPULA
         and not main.verb.is_state
     )
 

@@ -40,7 +40,7 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
 def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
     """Whether a relative clause may hang on the phrase: on the subject, or on what English puts
     last."""
-    if phrase.noun is None or phrase.has_tail:
+    if phrase.name or phrase.has_tail:
         return False
     if phrase.following or phrase.determiner == "kein" or phrase.noun.classes & MEASURED:
         return False
@@ -70,14 +70,11 @@ def relative_clause(grammar: Grammar, phrase: NounPhrase, tense: Tense, depth: i
         Impossible: nothing fits.
     """
     draw = grammar.rng.random()
-    noun = phrase.noun
-    if noun is None:
-        raise Impossible
     if draw < 0.4 and not phrase.is_person:
         clause = _object_relative(grammar, phrase, tense)
     elif draw < 0.55 and phrase.is_person:
         clause = _dative_relative(grammar, phrase, tense)
-    elif draw < 0.8 and noun.loc is not None:
+    elif draw < 0.8 and phrase.noun.loc is not None:
         clause = _place_relative(grammar, phrase, tense)
     elif draw > 0.8 and tense != "future":
         clause = grammar.copula(tense, phrase)
@@ -95,7 +92,7 @@ def _object_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clau
     for _ in range(12):
         clause = grammar.clause(tense, OBJECT)
         verb = clause.verb
-        if verb is None or clause.accusative is None or accepts(verb.subject, phrase):
+        if clause.accusative is None or accepts(verb.subject, phrase):
             continue  # "die Katze, die die Ente jagt" would say both
         if accepts(verb.object, phrase):
             clause.accusative = phrase
@@ -106,7 +103,7 @@ def _object_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clau
 
 def _dative_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clause:
     clause = grammar.clause(tense, DATIVE)
-    if clause.verb is None or not accepts(clause.verb.object, phrase) or clause.verb.plus:
+    if not accepts(clause.verb.object, phrase) or clause.verb.plus:
         raise Impossible
     clause.dative = phrase
     clause.gap = "dative"
@@ -115,11 +112,10 @@ def _dative_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clau
 
 def _place_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Clause:
     noun = phrase.noun
-    assert noun is not None  # as `relative_clause` has seen
-    assert noun.loc is not None
+    assert noun.loc is not None  # as `relative_clause` has seen
     for _ in range(12):
         clause = grammar.clause(tense, ("place", "intransitive"))
-        if clause.verb is not None and clause.verb.where & noun.classes:
+        if clause.verb.where & noun.classes:
             clause.gap = "place"
             clause.place = None
             clause.gap_phrase = grammar.prepositional(*noun.loc, phrase)

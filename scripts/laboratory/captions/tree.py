@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from scripts.laboratory.captions.lexicon import Adjective, Case, Modal, Noun, Phrase, Verb
+from scripts.laboratory.captions.lexicon import NAMED, Adjective, Case, Modal, Noun, Phrase, Verb
 
 COMMA = ","
 Key = tuple[int, str]
@@ -43,7 +43,7 @@ class NounPhrase:
     """
 
     uid: int
-    noun: Noun | None = None
+    noun: Noun = NAMED
     name: str = ""
     gender: str = "m"
     label: tuple[str, str, str] | None = None
@@ -74,7 +74,7 @@ class NounPhrase:
     @property
     def is_person(self) -> bool:
         """Whether English says `who`."""
-        return self.noun is None or "person" in self.noun.classes
+        return "person" in self.noun.classes
 
     @property
     def is_definite(self) -> bool:
@@ -137,7 +137,7 @@ class Clause:
     to what it follows."""
 
     uid: int
-    verb: Verb | None
+    verb: Verb
     subject: NounPhrase
     mode: Mode = "present"
     modal: Modal | None = None
