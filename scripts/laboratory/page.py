@@ -1,5 +1,4 @@
-"""The page of two runs, or of one, in Chromium: its size, how long it takes, and the pictures of it
-in docs/plots."""
+"""Draw the pictures of the demo's page in docs/plots, with Chromium."""
 
 import io
 import json
@@ -8,7 +7,6 @@ from base64 import b64decode
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -21,42 +19,10 @@ from seq2seq_attn.export.page import export_page
 from seq2seq_attn.run import Run
 
 PLOTS = ROOT / "docs" / "plots"
-NUM_TRIALS = 9
 WIDTH = 1000
 """of a picture, in pixels"""
 NUM_COLORS = 48
 """of a picture: enough for text and ribbons, and a third of the bytes of all colors"""
-LONG = (
-    "Am Abend hat die junge Frau mit dem roten Hut dem alten Mann, der auf der Bank sitzt, ein "
-    "großes Buch gezeigt."
-)
-"""a sentence of 22 words"""
-LONGER = (
-    "Ein Mann mit einem schwarzen Hut und einer roten Jacke spielt auf einer Bühne Gitarre, eine "
-    "Frau in einem blauen Kleid singt, und zwei Kinder sitzen auf einer Bank im Park."
-)
-"""a sentence whose translation by a model of Multi30k has about 30 tokens"""
-READY = """
-const [page] = performance.getEntriesByType('navigation');
-const answer = () =>
-  page.domInteractive > 0 ? arguments[0](page.domInteractive) : setTimeout(answer, 10);
-answer();
-"""
-"""milliseconds until the page's script has run"""
-DRAW = """
-const area = document.getElementById('text');
-area.value = arguments[0];
-const start = performance.now();
-area.dispatchEvent(new Event('input'));
-document.body.getBoundingClientRect();
-return performance.now() - start;
-"""
-TRANSLATE = """
-const [text, done] = arguments;
-const start = performance.now();
-window.seq2seq.translate(text)
-  .then(({ tokens }) => done([performance.now() - start, tokens.length]));
-"""
 # a click on a word of the translation, then on a word of the sentence, by position
 FORCE = """
 document.querySelectorAll('#run-0 .row.target .word')[arguments[0]].click();
@@ -66,18 +32,13 @@ BEAM = "document.querySelector('#run-0 details:last-of-type summary').click()"
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Of the demo's runs, or of those that are named: their page is measured only."""
-    paths = [Path(argument) for argument in arguments] or [ROOT / path for path in CONFIGS]
+    """Draw the pictures."""
     with TemporaryDirectory() as folder:
         page = Path(folder, "page.html")
-        export_page([Run(path) for path in paths], page)
+        export_page([Run(ROOT / path) for path in CONFIGS], page)
         browser = start_browser(folder)
         try:
-            print(f"{page.stat().st_size / 1e6:.2f} MB")
-            measure(browser, page.as_uri())
-            if not arguments:
-                PLOTS.mkdir(exist_ok=True)
-                photograph(browser, page.as_uri())
+            photograph(browser, page.as_uri())
         finally:
             browser.quit()
 
@@ -102,30 +63,6 @@ def start_browser(folder: str) -> Any:
     for flag in (*flags, f"user-data-dir={folder}/profile"):
         options.add_argument(f"--{flag}")
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-
-
-def measure(browser: Any, address: str) -> None:
-    """Print the time of loading the page, first translations included, of drawing a sentence of 22
-    words, and of translating a longer one by the first run."""
-    trials = []
-    for _ in range(NUM_TRIALS):
-        browser.get("about:blank")
-        browser.get(address)
-        trials.append(browser.execute_async_script(READY))
-    print(f"ready: {summary(trials)}")
-    print(
-        "a sentence of 22 words: "
-        f"{summary([browser.execute_script(DRAW, LONG) for _ in range(3 * NUM_TRIALS)])}"
-    )
-    times, lengths = zip(
-        *(browser.execute_async_script(TRANSLATE, LONGER) for _ in range(3 * NUM_TRIALS)),
-        strict=True,
-    )
-    print(f"a translation of {lengths[0]} tokens: {summary(times)}")
-
-
-def summary(trials: Sequence[float]) -> str:
-    return f"median {median(trials):.0f} ms, fastest {min(trials):.0f} ms"
 
 
 def photograph(browser: Any, address: str) -> None:
