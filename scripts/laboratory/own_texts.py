@@ -12,11 +12,11 @@ import os
 import re
 import resource
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe, set_arguments
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.files import read_json, write_json, write_lines
 from seq2seq_attn.run import Run
@@ -100,7 +100,8 @@ def main(arguments: Sequence[str]) -> None:
         for seed in options.seeds.split(","):
             rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
             row = rows.get(name, {"by_seed": {}})
-            measured = measure(RUNS / f"{name}-s{seed}", [*text, "--set", f"seed={seed}"])
+            text["settings"] |= {"seed": int(seed), "train.num_threads": 1}
+            measured = measure(RUNS / f"{name}-s{seed}", text)
             environment = describe("lab own_texts")
             measured["commit"] = environment["git"]["commit"]
             row["by_seed"][seed] = measured
@@ -111,8 +112,8 @@ def main(arguments: Sequence[str]) -> None:
             write_json(RECORD, {"environment": environment, "rows": rows})
 
 
-def describe_text(name: str, texts: Path) -> tuple[str, list[str]]:
-    """Return what a text is, and the arguments of `seq2seq train` that name it."""
+def describe_text(name: str, texts: Path) -> tuple[str, Record]:
+    """Return what a text is, and the arguments of `train_model` that name it."""
     if name in GENERATED:
         about, make_pair, num_pairs = GENERATED[name]
         folder = RUNS / "texts"
@@ -121,24 +122,37 @@ def describe_text(name: str, texts: Path) -> tuple[str, list[str]]:
         lines = ["\t".join(pair) for pair in pairs]
         write_lines(folder / f"{name}-test.tsv", lines[:NUM_TEST])
         write_lines(folder / f"{name}.tsv", lines[NUM_TEST:])
-        files = ["--train", str(folder / f"{name}.tsv"), "--test", str(folder / f"{name}-test.tsv")]
-        languages = ["--source-language", "read", "--target-language", "written"]
-        return about, [*files, *languages, "--set", "data.columns=[1, 2]"]
+        return about, {
+            "train_text": str(folder / f"{name}.tsv"),
+            "test_text": str(folder / f"{name}-test.tsv"),
+            "source_language": "read",
+            "target_language": "written",
+            "settings": {"data.columns": [1, 2]},
+        }
+    about = f"letters to sounds, {name}"
+    options: Record = {"config": "g2p", "settings": {}}
     if name in CAPTIONS:
+        about = "German to English, Multi30k"
         files = [f"{texts}/multi30k/{split}" for split in ("train", "val", "test_2016_flickr")]
-        options = ["--source-language", "de", "--target-language", "en"]
-        options += ["--set", f"data.limit.train={CAPTIONS[name]}"]
+        options = {"source_language": "de", "target_language": "en"}
+        options["settings"] = {"data.limit.train": CAPTIONS[name]}
     elif name == "cmudict":
+        about = "letters to sounds, CMUDict"
         files = write_cmudict(texts / "cmudict", RUNS / "texts")
-        options = ["-c", "g2p"]
     else:
         files = [f"{texts}/g2p/{name}_{split}.tsv.gz" for split in ("train", "dev", "test")]
-        options = ["-c", "g2p"]
     train, valid, test = files
-    about = "German to English, Multi30k" if name in CAPTIONS else f"letters to sounds, {name}"
-    if name == "cmudict":
-        about = "letters to sounds, CMUDict"
-    return about, [*options, "--train", train, "--valid", valid, "--test", test]
+    return about, {**options, "train_text": train, "valid_text": valid, "test_text": test}
+
+
+def arguments_for(text: Record) -> list[str]:
+    """Return options of `seq2seq train` that mean arguments of `train_model`."""
+    arguments = set_arguments(text["settings"])
+    for key, value in text.items():
+        if key != "settings":
+            option = key.removesuffix("_text").replace("_", "-")
+            arguments += [f"--{option}", value]
+    return arguments
 
 
 def write_cmudict(texts: Path, folder: Path) -> list[str]:
@@ -178,11 +192,10 @@ def distinct_pairs(make_pair: Callable[[Random], Pair], num_pairs: int) -> list[
     return drawn
 
 
-def measure(path: Path, text: Iterable[str]) -> Record:
+def measure(path: Path, text: Record) -> Record:
     """Train a run on one thread and score it. Return its settings, CPU minutes and scores."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    options = ["--set", "train.num_threads=1", "--run-dir", str(path), "--overwrite"]
-    seq2seq("train", *text, *options)
+    seq2seq("train", *arguments_for(text), "--run-dir", str(path), "--overwrite")
     minutes = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / 60
     config = Run(path).config
     scores = score([path])

@@ -74,6 +74,8 @@ class Entrant:
         self.config: str = values["config"]
         self.settings: Record = values.get("settings", {})
         self.field = field
+        settings = field.settings | self.settings | UNVALIDATED
+        self.text = {"config": self.config, "settings": settings}
         self.folder = FOLDER / name.replace(" ", "-").replace(",", "")
         self.pace_path = self.folder / "paces.json"
         self.is_peer = "package" in values
@@ -101,26 +103,24 @@ class Entrant:
         pace = read_json(path) | {"paced_on": processor()}
         write_json(self.pace_path, [*self.paces(), pace])
 
-    def train(self) -> None:
-        """Train, unless the last checkpoint is kept."""
+    def train(self, **clock: Any) -> list[Path]:
+        """Train, unless the last checkpoint is kept. Return the folders of the checkpoints."""
         checkpoints = self.folder / "checkpoints"
         if not (checkpoints / race_clock.FINISHED).exists():
             shutil.rmtree(checkpoints, ignore_errors=True)
-            self._train(pace=self.pace(), minutes=RACE["minutes"])
+            self._train(**clock)
+        return race_clock.checkpoints(checkpoints)
 
     def _train(self, **clock: Any) -> None:
         folder = self.folder / "checkpoints"
         folder.mkdir(parents=True, exist_ok=True)
         task = {
             "trainer": self.trainer,
-            "config": self.config,
-            "settings": self.field.settings | self.settings,
+            "text": self.text,
             "folder": str(folder),
             "run_dir": str(self.folder / "run"),
             **clock,
         }
-        if self.trainer == "ours":
-            task["settings"] |= UNVALIDATED
         if self.is_peer:
             task["config"] = str(self.write_config("train.yaml"))
         write_json(self.folder / "task.json", task)
@@ -198,11 +198,10 @@ class Entrant:
 
     def result(self) -> Record:
         """Train, translate, score. The row of the record."""
-        self.train()
         pace = self.pace()
         points = []
         best = (-1.0, 0.0, Path())
-        for path in race_clock.checkpoints(self.folder / "checkpoints"):
+        for path in self.train(pace=pace, minutes=RACE["minutes"]):
             score = self.score(path, "valid", 1)
             updates = int(path.name)
             minutes = round(race_clock.minutes_after(updates, pace), 2)

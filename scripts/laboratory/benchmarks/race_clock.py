@@ -132,33 +132,8 @@ class PaceMaker:
 
 
 def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
-    """`seq2seq train`, whose last state and averaged weights are kept; it may end before the last
-    mark."""
-    from seq2seq_attn import train_model
-    from seq2seq_attn.train.loop import Trainer
-
-    run_dir = Path(task["run_dir"])
-    after_update = Trainer._give_back_memory
-    shutil.rmtree(run_dir, ignore_errors=True)
-
-    def save(trainer: Trainer, folder: Path) -> None:
-        trainer._save()
-        with trainer.updater.use_average():
-            trainer.updater.save_best(trainer.run, {"update": trainer.state.update}, {})
-        shutil.copytree(run_dir, folder, dirs_exist_ok=True)
-
-    def check(trainer: Trainer) -> None:
-        after_update(trainer)
-        clock.check(partial(save, trainer))
-
-    with mock.patch.object(Trainer, "_give_back_memory", check):
-        train_model(task["config"], task["settings"], run_dir=run_dir)
-    clock.keep(lambda folder: shutil.copytree(run_dir, folder, dirs_exist_ok=True))
-
-
-def train_own_text(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
-    """`seq2seq train --train`, with its validations. A checkpoint has the weights of its minute,
-    the last has the best weights."""
+    """`seq2seq train`; it may end before the last mark. A checkpoint has the last state and the
+    averaged weights of its minute, the last checkpoint has the best weights."""
     from seq2seq_attn import train_model
     from seq2seq_attn.run import Run
     from seq2seq_attn.train.loop import Trainer
@@ -189,7 +164,7 @@ def train_tutorial(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     """The loop of the tutorial's notebook."""
     from scripts.laboratory.benchmarks.tutorial import train
 
-    clock.keep(train(task["settings"], clock.check))
+    clock.keep(train(task["text"]["settings"], clock.check))
 
 
 def train_joeynmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
@@ -236,12 +211,11 @@ def train_opennmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
 
 TRAINERS = {
     "ours": train_ours,
-    "own text": train_own_text,
     "tutorial": train_tutorial,
     "joeynmt": train_joeynmt,
     "opennmt": train_opennmt,
 }
-ENDING = ("ours", "own text", "tutorial")
+ENDING = ("ours", "tutorial")
 """trainers that may make all their epochs before the last mark; a peer that returns was
 interrupted"""
 

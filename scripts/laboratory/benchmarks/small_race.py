@@ -11,14 +11,11 @@ FOLDER is that of `scripts/lab own_texts`.
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import yaml
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
@@ -53,14 +50,6 @@ class Peer(race.Entrant):
         longest = max(len(line.split()) for line in references)
         self.max_length = longest + EXTRA_TOKENS
 
-    def train_until(self, minutes: Sequence[float]) -> list[Path]:
-        """Train, unless the last checkpoint is kept. Return the folders of the checkpoints."""
-        checkpoints = self.folder / "checkpoints"
-        if not (checkpoints / race_clock.FINISHED).exists():
-            shutil.rmtree(checkpoints, ignore_errors=True)
-            self._train(minutes=minutes)
-        return race_clock.checkpoints(checkpoints)
-
 
 class Ours(Peer):
     """`seq2seq train` with the settings that it chooses for the text."""
@@ -74,14 +63,6 @@ class Ours(Peer):
         self.folder = folder / "ours"
         self.python = Path(sys.executable)
 
-    def _train(self, **clock: Any) -> None:
-        folder = self.folder / "checkpoints"
-        folder.mkdir(parents=True, exist_ok=True)
-        run_dir = self.folder / "run"
-        task = {"trainer": "own text", "folder": str(folder), "run_dir": str(run_dir), **clock}
-        write_json(self.folder / "task.json", {**task, "text": self.text})
-        self.run("-m", "scripts.laboratory.benchmarks.race_clock", str(self.folder / "task.json"))
-
 
 def main(arguments: Sequence[str]) -> None:
     """Race on one text after the other; write the record after each."""
@@ -91,34 +72,19 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     for name in options.names or TEXTS:
         with mock.patch.dict(os.environ, peers.ONE_CORE):
-            about, command = describe_text(name, options.texts)
-            row = {"about": about, "systems": measure(FOLDER / name, text_of(command))}
+            about, text = describe_text(name, options.texts)
+            text["settings"]["train.num_threads"] = 1
+            row = {"about": about, "systems": measure(FOLDER / name, text)}
         rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
         environment = describe("lab bench small-race")
         rows[name] = row | {"commit": environment["git"]["commit"]}
         write_json(RECORD, {"environment": environment, "minutes": MINUTES, "rows": rows})
 
 
-def text_of(command: Sequence[str]) -> Record:
-    """Return the arguments of `train_model` that options of `seq2seq train` mean."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("-c", dest="config")
-    for option in ("train", "valid", "test"):
-        parser.add_argument(f"--{option}", dest=f"{option}_text")
-    parser.add_argument("--source-language")
-    parser.add_argument("--target-language")
-    parser.add_argument("--set", action="append", default=[], dest="settings")
-    values = vars(parser.parse_args(command))
-    pairs = [setting.split("=", 1) for setting in values["settings"]]
-    settings = {key: yaml.safe_load(value) for key, value in pairs}
-    values["settings"] = settings | {"train.num_threads": 1}
-    return {key: value for key, value in values.items() if value is not None}
-
-
 def measure(folder: Path, text: Record) -> list[Record]:
     """Train all systems on a text, and score their checkpoints."""
     ours = Ours(folder, text)
-    checkpoints = ours.train_until([*MINUTES, ENDLESS])
+    checkpoints = ours.train(minutes=[*MINUTES, ENDLESS])
     config = load_config([str(checkpoints[-1] / "config.yaml")])
     ours.field = write_text(folder / "data", config)
     rows = [score(ours, checkpoints)]
@@ -126,7 +92,8 @@ def measure(folder: Path, text: Record) -> list[Record]:
     earlier = [minutes for minutes in MINUTES if minutes < end]
     for name in PEERS:
         peer = Peer(name, ours.field)
-        rows.append(score(peer, peer.train_until([*earlier, end, LONGER * end])))
+        checkpoints = peer.train(minutes=[*earlier, end, LONGER * end])
+        rows.append(score(peer, checkpoints))
     return rows
 
 
