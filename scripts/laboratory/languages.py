@@ -7,25 +7,15 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe, load_records
-from scripts.laboratory.pages.render import DOCS, grouped, provenance, render, replace_block, table
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
 from seq2seq_attn.api.settings import OwnText, find_layers
-from seq2seq_attn.files import read_json, write_json, write_lines
+from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.metrics.bleu import bleu_tokenizer
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 
 RECORD = RECORDS / "languages.json"
-PAGE = DOCS / "own-text.md"
-HEAD = (
-    "languages",
-    "script",
-    "tokens",
-    "BLEU's tokenizer",
-    "lengths count",
-    "lines that come back",
-)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -61,23 +51,3 @@ def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
         "num_equal": sum(line == normalize(text) for line, text in zip(back, lines, strict=True)),
         "num_lines": len(lines),
     }
-
-
-def own_text_page() -> str:
-    """docs/own-text.md with its table of languages, a row per script and treatment."""
-    record = read_json(RECORD)
-    groups = grouped(record["rows"], "script", "tokens", "bleu", "lengths")
-    rows = [
-        [
-            *(", ".join(f"`{row['code']}`" for row in group), script, tokens, f"`{bleu}`", lengths),
-            f"{sum(row['num_equal'] for row in group)} of {sum(row['num_lines'] for row in group)}",
-        ]
-        for (script, tokens, bleu, lengths), group in groups.items()
-    ]
-    block = f"{table(HEAD, rows, align='---')}\n\n{provenance(record, 'lab languages')}"
-    text = PAGE.read_text(encoding="utf-8")
-    text = replace_block(text, "languages", block)
-    block = render("own-text-finetune.md.j2", record=load_records(RECORDS)["finetune"])
-    text = replace_block(text, "finetune", block)
-    block = render("own-text-tasks.md.j2", record=load_records(RECORDS)["own-texts"])
-    return replace_block(text, "tasks", block)

@@ -2,10 +2,9 @@
 `scripts/docs`."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from scripts.laboratory import languages
 from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import (
     bottleneck,
@@ -22,15 +21,25 @@ from scripts.laboratory.pages import (
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block
 from seq2seq_attn.files import write_text
 
+BLOCKS = {
+    "own-text.md": {
+        "languages": ("own-text-languages", "languages"),
+        "finetune": ("own-text-finetune", "finetune"),
+        "tasks": ("own-text-tasks", "own-texts"),
+    },
+    "serve.md": {"figures": ("serve", "serve")},
+    "evaluate.md": {"error rates": ("evaluate", "null-comparison")},
+    "choose.md": {"small race": ("choose", "small-race")},
+}
+"""the template and the record of each block that is written into a page"""
+
 
 def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
     evaluated = results.evaluations()
     yield ROOT / "README.md", readme()
-    yield languages.PAGE, languages.own_text_page()
-    yield DOCS / "serve.md", serve_page()
-    yield DOCS / "evaluate.md", evaluate_page()
-    yield DOCS / "choose.md", choose_page()
+    for page, blocks in BLOCKS.items():
+        yield DOCS / page, with_blocks(page, blocks)
     yield DOCS / "results.md", results.results_page(evaluated)
     yield DOCS / "quality.md", quality.quality_page()
     yield DOCS / "mechanisms.md", mechanisms.mechanisms_page()
@@ -54,25 +63,13 @@ def readme() -> str:
     return text
 
 
-def serve_page() -> str:
-    """docs/serve.md, with its figures as the record has them."""
-    block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
-    text = (DOCS / "serve.md").read_text(encoding="utf-8")
-    return replace_block(text, "figures", block)
-
-
-def evaluate_page() -> str:
-    """docs/evaluate.md, with the error rates of tests as the record has them."""
-    block = render("evaluate.md.j2", record=load_records(RECORDS)["null-comparison"])
-    text = (DOCS / "evaluate.md").read_text(encoding="utf-8")
-    return replace_block(text, "error rates", block)
-
-
-def choose_page() -> str:
-    """docs/choose.md, with the race on small texts as the record has it."""
-    block = render("choose.md.j2", record=load_records(RECORDS)["small-race"])
-    text = (DOCS / "choose.md").read_text(encoding="utf-8")
-    return replace_block(text, "small race", block)
+def with_blocks(page: str, blocks: Mapping[str, tuple[str, str]]) -> str:
+    """A page of docs/ with each of its blocks as the template and the record of the block say."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for name, (template, record) in blocks.items():
+        block = render(f"{template}.md.j2", record=load_records(RECORDS)[record])
+        text = replace_block(text, name, block)
+    return text
 
 
 def problems() -> Iterator[str]:
