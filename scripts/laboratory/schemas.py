@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from scripts.laboratory.experiment import Experiment, Results, stem
-from scripts.laboratory.harness.records import Record, describe, read_training
+from scripts.laboratory.harness.records import Record, describe, read_training, short_commit
 from scripts.laboratory.harness.runs import (
     Run,
     changed_settings,
@@ -266,7 +266,6 @@ def _seed_scores(results: Results, run: Run) -> Record:
         bleu = bucket["measures"][0]["runs"][0]["score"]
         by_length.append({**_select(bucket, "label", "num_pairs"), "bleu": round(bleu, 2)})
     gold = attention.get("gold", [])
-    git = report["environment"].get("git") or {}
     return {
         **_bleu(test)[0],
         "low": round(score["low"], 2),
@@ -275,7 +274,7 @@ def _seed_scores(results: Results, run: Run) -> Record:
         "error_rates": {str(at["shift"]): _rounded(at["error_rate"]) for at in gold},
         **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
-        "scored_at_commit": (git.get("commit") or "unknown")[:12],
+        "scored_at_commit": short_commit(report["environment"]),
     }
 
 

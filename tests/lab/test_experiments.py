@@ -11,7 +11,6 @@ import seq2seq_attn
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.experiment import load_experiment, names
 from scripts.laboratory.harness.records import ROOT
-from scripts.laboratory.harness.runs import flatten
 from scripts.laboratory.runner import stages
 from seq2seq_attn.config import SearchConfig, load_config
 from seq2seq_attn.errors import UsageError
@@ -38,7 +37,7 @@ def test_an_experiment_is_a_question_with_different_arms_a_record_and_a_page(nam
     own = experiment(name)
     assert own.question.endswith("?")
     assert own.baseline in own.arms
-    settings = [str(flatten(run(name, arm).config.model_dump() | {"name": ""})) for arm in own.arms]
+    settings = [str(run(name, arm).config.flat() | {"name": ""}) for arm in own.arms]
     assert len(set(settings)) == len(settings)
     assert (ROOT / own.record).exists()
     assert (ROOT / own.page).is_file()

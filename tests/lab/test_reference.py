@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from scripts.laboratory.harness.runs import flatten
 from scripts.laboratory.pages.mechanisms import SEARCHED, TRAINED, mechanisms_page
 from scripts.laboratory.pages.reference import documents
 from seq2seq_attn.cli import COMMANDS
@@ -29,7 +28,7 @@ def test_every_variant_has_a_row_with_link_and_description(mechanisms, axis):
 
 def test_every_setting_has_a_row():
     shown = re.findall(r"^\| `([\w.]+)` \|", PAGES["configuration.md"], re.MULTILINE)
-    assert {*flatten(load_config([], []).model_dump())} <= {*shown}
+    assert {*load_config([], []).flat()} <= {*shown}
     assert len(shown) == len({*shown})
 
 

@@ -45,6 +45,12 @@ def describe(script: str, device: torch.device | str = "cpu") -> Record:
     return describe_environment([script, *arguments], device)
 
 
+def short_commit(environment: Record) -> str:
+    """The commit that an environment names, as twelve digits."""
+    git = environment.get("git") or {}
+    return (git.get("commit") or "unknown")[:12]
+
+
 def add_set_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",

@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scripts.laboratory.harness.records import Record, read_events, read_training, set_arguments
+from scripts.laboratory.harness.records import (
+    Record,
+    read_events,
+    read_training,
+    set_arguments,
+    short_commit,
+)
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json
@@ -81,9 +87,8 @@ class Run:
         config_path = self.path / "config.yaml"
         if not config_path.is_file():
             return False
-        trained = flatten(load_config([str(config_path)]).model_dump())
-        planned = flatten(self.config.model_dump())
-        changed = difference(trained, planned).keys() - MAY_DIFFER
+        trained = load_config([str(config_path)])
+        changed = trained.changes_to(self.config).keys() - MAY_DIFFER
         if changed:
             raise UsageError(
                 f"{self.path}: trained with other values of {', '.join(sorted(changed))}; remove "
@@ -166,7 +171,6 @@ def describe_run(path: Path) -> Record:
     environment = read_json(path / "environment.json")
     trained = read_training(path)
     best = best_validation(path)
-    git = environment.get("git") or {}
     return {
         "validation_bleu": round(float(best["bleu"]), 2),
         "validation_perplexity": round(float(best["perplexity"]), 3),
@@ -174,8 +178,8 @@ def describe_run(path: Path) -> Record:
         "precision": trained["precision"],
         "updates": trained["update"],
         "minutes": round(trained["minutes"] + minutes_before(path), 1),
-        "commit": (git.get("commit") or "unknown")[:12],
-        "is_dirty": git.get("is_dirty"),
+        "commit": short_commit(environment),
+        "is_dirty": (environment.get("git") or {}).get("is_dirty"),
         "hardware": environment.get("device_name"),
         "torch": environment.get("packages", {}).get("torch"),
         "trained_at": environment.get("written_at"),
@@ -188,25 +192,10 @@ def minutes_before(path: Path) -> float:
     return 0.0 if start is None else float(read_training(start)["minutes"]) + minutes_before(start)
 
 
-def flatten(values: dict[str, Any], prefix: str = "") -> Record:
-    """Nested settings by dotted key."""
-    flat: Record = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
-
-
 def settings_of(config: Config) -> Record:
     """The settings by which runs are compared. Extra texts are compared by file name, and runs that
     training starts from by the names of their directories without the seed (`-s1`)."""
-    settings = {
-        key: value
-        for key, value in flatten(config.model_dump(mode="json")).items()
-        if key not in NOT_COMPARED
-    }
+    settings = {key: value for key, value in config.flat().items() if key not in NOT_COMPARED}
     names = [spec if isinstance(spec, str) else spec[0] for spec in settings.get("data.extra", [])]
     if start := settings["train.start_from"]:
         settings["train.start_from"] = re.sub(r"-s\d+$", "", Path(start).name)

@@ -178,23 +178,14 @@ def _alternatives(parameter: inspect.Parameter) -> str:
 
 def measurements(record: Record | None) -> Record:
     """BLEU of each seed, alignment error rate and training speed; empty without a record."""
-    if record is None:
-        scores = {"captions": 0.0, "multi30k": 0.0}
-        return {
-            "bleu": [],
-            "score": scores,
-            "multi30k_bleu": [],
-            "error_rate": None,
-            "speed": None,
-        }
+    record = record or {"captions": [], "multi30k": []}
     bleu = [run["bleu"] for run in record["captions"]]
     multi30k_bleu = [run["validation_bleu"] for run in record["multi30k"]]
     error_rates = [run["error_rates"].get("0") for run in record["captions"]]
     known = [rate for rate in error_rates if rate is not None]
-    means = {"captions": fmean(bleu), "multi30k": fmean(multi30k_bleu) if multi30k_bleu else 0.0}
     return {
         "bleu": bleu,
-        "score": means,
+        "score": {"captions": fmean(bleu or [0]), "multi30k": fmean(multi30k_bleu or [0])},
         "multi30k_bleu": multi30k_bleu,
         "error_rate": fmean(known) if known else None,
         "speed": record.get("speed"),

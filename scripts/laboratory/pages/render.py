@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 import yaml
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, short_commit
 from seq2seq_attn.errors import UserError
 
 DOCS = ROOT / "docs"
@@ -111,30 +111,23 @@ def replace_block(text: str, name: str, block: str) -> str:
 
 def provenance(record: Record, command: str) -> str:
     """Command, hardware, versions, commit and date of a record."""
-    environment = record["environment"]
-    git = environment.get("git") or {}
-    changes = " with changes" if git.get("is_dirty") else ""
-    return (
-        f"`scripts/{command}`, {environment['device_name']}, torch "
-        f"{environment['packages']['torch']}, commit {git.get('commit', 'unknown')[:12]}{changes}, "
-        f"{environment['written_at']}."
-    )
+    device, torch, commit, date = _origin(record)
+    return f"`scripts/{command}`, {device}, torch {torch}, commit {commit}, {date}."
 
 
 def origins(records: Mapping[str, Record]) -> list[list[str]]:
     """A row per record: its file, and where, with which versions and when it was measured."""
-    rows = []
-    for name, record in records.items():
-        environment = record["environment"]
-        git = environment.get("git") or {}
-        commit = git.get("commit", "unknown")[:12]
-        if git.get("is_dirty"):
-            commit += " with changes"
-        torch = environment["packages"]["torch"]
-        date = environment["written_at"]
-        link = f"[{Path(name).name}]({name}.json)"
-        rows.append([link, environment["device_name"], torch, commit, date])
-    return rows
+    return [[f"[{Path(name).name}]({name}.json)", *_origin(records[name])] for name in records]
+
+
+def _origin(record: Record) -> list[str]:
+    """Hardware, version of torch, commit and date of a record."""
+    environment = record["environment"]
+    commit = short_commit(environment)
+    if (environment.get("git") or {}).get("is_dirty"):
+        commit += " with changes"
+    torch = environment["packages"]["torch"]
+    return [environment["device_name"], torch, commit, environment["written_at"]]
 
 
 def with_settings(settings: Sequence[str]) -> str:
