@@ -47,16 +47,12 @@ SPLIT = "test"
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = build_parser("null-comparison", __doc__)
-    parser.add_argument("--runs", type=Path, nargs="+", help="trained runs, instead of training")
-    options = parser.parse_args(arguments)
-    runs = options.runs
-    if runs is None:
-        planned = []
-        for seed in range(1, NUM_SEEDS + 1):
-            planned.append(Run(FOLDER / f"s{seed}", CONFIGS, SETTINGS, seed))
-        train_all(planned, jobs=2)
-        runs = [run.path for run in planned]
+    options = build_parser("null-comparison", __doc__).parse_args(arguments)
+    planned = []
+    for seed in range(1, NUM_SEEDS + 1):
+        planned.append(Run(FOLDER / f"s{seed}", CONFIGS, SETTINGS, seed))
+    train_all(planned, jobs=2)
+    runs = [run.path for run in planned]
     text = TrainedRun(runs[0]).read_set(SPLIT)
     measure = Measure("bleu", text.references)
     perfect = measure.statistics(text.references)
@@ -153,10 +149,7 @@ def improve(
 
 def is_clear_by_sentences(first: BootstrapSamples, second: BootstrapSamples) -> bool:
     """Tell whether the paired bootstrap over sentences alone, centred, has p < 0.05."""
-    differences_R = second.means_R - first.means_R
-    difference = second.mean - first.mean
-    p = np.mean(np.abs(differences_R - differences_R.mean()) >= abs(difference))
-    return bool(p < 0.05)
+    return _is_clear(second.means_R - first.means_R, second.mean - first.mean)
 
 
 def is_clear_by_multi_bootstrap(
@@ -168,7 +161,10 @@ def is_clear_by_multi_bootstrap(
         samples_KR = np.stack(arm.samples)
         drawn_KR = rng.integers(len(samples_KR), size=samples_KR.shape)
         means.append(np.take_along_axis(samples_KR, drawn_KR, axis=0).mean(axis=0))
-    differences_R = means[1] - means[0]
-    difference = second.mean - first.mean
+    return _is_clear(means[1] - means[0], second.mean - first.mean)
+
+
+def _is_clear(differences_R: npt.NDArray[np.float64], difference: float) -> bool:
+    """Tell whether centred differences of resamples reach a difference with p < 0.05."""
     p = np.mean(np.abs(differences_R - differences_R.mean()) >= abs(difference))
     return bool(p < 0.05)
