@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "package: tokens": 189_800,
-    "laboratory: tokens": 66_500,
+    "laboratory: tokens": 65_151,
     "web: lines": 3_600,
     "tests: tokens": 233_320,
     "tests: tokens per line": 9.8,
