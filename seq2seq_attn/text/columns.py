@@ -36,13 +36,14 @@ def choose_columns(
             contradict each other.
     """
     named = columns_by_name(names, languages)
-    are_numbers = all(column.isdigit() for column in columns)
+    are_numbers = all(column.isdigit() for column in columns)  # true without columns
     if are_numbers and (is_keyed or not columns):
         if not named:
             raise _unclear(table, names, languages, "does not name its columns")
         return named, not is_keyed
     if len(columns) != len(languages):
         raise _unclear(table, names, languages, f"{len(columns)} columns are named")
+    # A key is a number in a table without keys.
     keys = {key: key for key in names}
     if not are_numbers:
         keys = {name.strip().lower(): key for key, name in names.items()}

@@ -87,10 +87,10 @@ class Text:
             if row == {}:
                 yield ("",) * len(self.columns)
                 continue
-            cells = row or {}
+            cells = row or {}  # a damaged row has no cells
             try:
                 yield tuple([cells[column] for column in self.columns])
-            except KeyError:  # the row is damaged, or lacks a column
+            except KeyError:
                 damage.lines.append(line)
         damage.check(str(self))
 
@@ -157,8 +157,8 @@ def _find_prefix(
 
 
 def _files_by_suffix(prefix: Path) -> dict[str, Path]:
-    """Return the files `PREFIX.SUFFIX` by suffix, of which two letters are in lower case. A plain
-    file is preferred to a compressed file, and `train.en` to `train.EN`."""
+    """Return the files `PREFIX.SUFFIX` by suffix. A suffix of two letters is put in lower case. A
+    plain file is preferred to a compressed file, and `train.en` to `train.EN`."""
     if not prefix.parent.is_dir():
         return {}
     files: dict[str, Path] = {}
@@ -182,9 +182,13 @@ def _suffix(path: Path) -> str:
 
 
 def _check_files(name: str, paths: Sequence[Path], languages: Sequence[str]) -> None:
-    """Raise UsageError or UserError unless the files differ from each other, exist, and are no
-    documents. Suffixes that are language codes must agree with `languages`. The file of a text
-    without a source must not be a table."""
+    """Check the files of a text.
+
+    Raises:
+        UsageError: a file is named twice, the suffixes are codes of other languages, or the only
+            file of a text without a source is a table.
+        UserError: a file does not exist, or is a document.
+    """
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
     codes = [_suffix(path) for path in paths]

@@ -31,7 +31,9 @@ _MARKS = r"""!"$%'()*,\-.:;<=>?\[\]^`{|}¡-±´-¸»¿؛،؟۔।॥‐-‧‰-�
 _UNSPACED = r"ก-໿က-႟ក-៿ぁ-ヿ㐀-鿿豈-﫿"
 """letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese"""
 _WITHIN = rf"[^\s'’{_UNSPACED}]*"
+"""matches characters inside a word"""
 _EDGE = rf"[^\s{_MARKS}{_UNSPACED}]"
+"""matches the first or the last character of a word"""
 _PLACEHOLDER = r"%(?:\(\w+\)|\d+\$)?[sdifu@](?!\w)|\$?\{\w*\}"
 """matches `%s`, `%(name)s`, `%1$s`, `{}`, `{name}` and `${name}`"""
 PATTERN = (

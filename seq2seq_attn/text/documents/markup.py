@@ -66,6 +66,8 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
             continue
         attribute = _IS_TRANSLATED.search(tag[0])
         is_translated = attribute[1] == "yes" if attribute else was_translated
+        # An inner element with the name of the innermost deciding element is stacked too, so that
+        # its end tag does not end the outer element.
         if name == innermost or is_translated != was_translated:
             deciding.append((name, is_translated))
 
@@ -73,7 +75,7 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
 def split_markup(markup: str) -> list[str]:
     """Return pieces of markup and decoded texts in turn. The first and the last item are markup."""
     pieces = []
-    gap = ""
+    gap = ""  # the markup and untranslated text since the last text
     position = 0
     for tag, _, is_translated, _ in find_tags(markup):
         raw = markup[position : tag.start()]
@@ -117,7 +119,7 @@ def _is_note(text: str, following: str) -> bool:
 
 def fill_marks(text: str, gaps: Iterable[str]) -> str:
     """Return a text with markup in place of the marks. `gaps` are the markup before the text, for
-    each mark, and behind the text. Raises ValueError if their number is another."""
+    each mark, and behind the text. Raises ValueError if the text has more or fewer marks."""
     new = ""
     for gap, piece in zip(gaps, [*_MARK.split(text), ""], strict=True):
         is_apart = _SPACE.search(gap) or _is_note(new.rstrip(), piece.lstrip())
@@ -131,8 +133,9 @@ def fill_marks(text: str, gaps: Iterable[str]) -> str:
 
 
 def encode(translation: str, original: str) -> str:
-    """Return a translation with the tags of the original. Raises ValueError if the original has
-    characters that look like the mark of a tag."""
+    """Return a translation with the tags of the original in place of the marks. Raises ValueError
+    if the translation has more or fewer marks than needed, for example because the original has
+    characters that look like a mark."""
     if translation == read_markup(original):
         return original
     return fill_marks(html.escape(translation, quote=False), split_markup(original)[::2])

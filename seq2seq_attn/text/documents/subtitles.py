@@ -45,6 +45,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
             raise ValueError(f"expected times with --> in line {number}")
         has_times = has_times or is_time
         is_text = is_in_cue and _TEXT.match(document, line.start())
+        # Does the text before this line end here?
         if start < stop and (not is_text or _BEGINS_TEXT.match(line[0])):
             # Tags count as spaces.
             bare = TAG.sub(lambda tag: " " * len(tag[0]), document[start:stop]).rstrip()
@@ -68,10 +69,11 @@ def encode(translation: str, original: str) -> str:
     if translation == join_texts(_TAGS.split(original)):
         return original
     line_break = _BREAK.search(original)
+    # With NUL in place of spaces, `wrap` does not break lines inside a tag.
     gaps = [""]
     for gap in _TAGS.findall(original):
         tags = gap.strip()
-        gaps.append(gap.replace(tags, tags.replace(" ", "\0")))  # a tag stays in its line
+        gaps.append(gap.replace(tags, tags.replace(" ", "\0")))
     new = fill_marks(translation, [*gaps, ""])
     if line_break:
         lines = wrap(new, _WIDTH, break_long_words=False, break_on_hyphens=False)

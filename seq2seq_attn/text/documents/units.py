@@ -43,6 +43,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
     ParserCreate(namespace_separator=" ").Parse(document, True)
     source, target = map(short_code, languages.split())
     sides = {source: "source", target: "target"}
+    # The initial of an attribute that names a language is the initial of the side.
     for initial, code in LANGUAGE.findall(document):
         if not sides.get(short_code(code), "").startswith(initial):
             raise UserError(f"language {code}: the run translates {source} to {target}")
@@ -56,7 +57,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
             side = sides.get(short_code(_VARIANT.sub(r"\1", tag[0])), "")
         if name in _UNITS:
             unit = {}
-        elif name[1:] in _UNITS:
+        elif name[1:] in _UNITS:  # the end tag of a unit
             yield from _find_text(document, unit, target, keeps_space)
         if name == "source":
             has_source = True

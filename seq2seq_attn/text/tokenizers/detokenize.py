@@ -67,8 +67,8 @@ def _join_quotes(tokens: Sequence[str], language: str) -> dict[int, tuple[bool, 
     """Return for each quotation mark and apostrophe, by position, whether it is joined to the token
     on the left, and to the token on the right.
 
-    Quotations may be nested. A mark that could open or close a quotation closes the
-    innermost quotation.
+    Quotations may be nested. A mark that could open or close a quotation closes the innermost
+    quotation.
     """
     joins = {}
     open_quotes: list[str] = []

@@ -43,6 +43,7 @@ def build_tokenizers(
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
         UsageError: the text does not allow the size of SentencePiece's vocabulary.
     """
+    # SentencePiece must not read the column that names files of vectors.
     layout = data.layout
     column = layout.vector_column
     size = 0
@@ -50,10 +51,12 @@ def build_tokenizers(
         source_lines = list(source_lines)
         size = _find_vector_size(source_lines, layout)
         source_lines = _without_column(source_lines, layout, column)
+
     settings = data.tokenizer
     target_name = settings.target or settings.name
     if settings.lowercase and {settings.name, target_name} != {"spacy"}:
         _check_lowercase([*layout.texts, data.target_language])
+    # Train the SentencePiece models, at most one per side.
     corpora = []
     if settings.name == "sentencepiece" and layout.texts:
         corpora.append(source_lines)
@@ -62,6 +65,7 @@ def build_tokenizers(
     if settings.joint and len(corpora) == 2:
         corpora = [chain(*corpora)]
     models = _train(corpora, data)
+
     sources: list[Source] = []
     for language in layout.texts:
         if settings.name == "sentencepiece":
