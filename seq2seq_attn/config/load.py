@@ -78,6 +78,7 @@ def load_config(
 def config_from_dict(values: dict[str, Any]) -> Config:
     """Return the configuration with the settings of a plain mapping. Raises UsageError if a key or
     a value is not valid."""
+    # Text that is not UTF-8 could not be written to the configuration of a run.
     try:
         json.dumps(values, ensure_ascii=False, default=str, skipkeys=True).encode()
     except UnicodeEncodeError as error:
@@ -270,7 +271,7 @@ def _parse_mapping(content: bytes, what: str) -> dict[str, Any]:
 
 
 def _mark_replacing(value: Any, key: str) -> Any:
-    """Return the value of a key. Mappings in it that replace an earlier mapping become
+    """Return the value of a key, with each mapping that replaces an earlier mapping as a
     `_Replacing`."""
     if not isinstance(value, dict):
         return value

@@ -37,8 +37,8 @@ _NUM_PAIRS_TO_CHECK = 100
 
 @dataclass(frozen=True)
 class Text:
-    """Parallel text in a file for each language or in a table. If the source's language is `none`,
-    the text is one file, of the target."""
+    """Parallel text, in a file for each language or in a table. If the language of the source is
+    `none`, the text consists of the file of the target alone."""
 
     paths: tuple[Path, ...]
     languages: tuple[str, ...]
@@ -46,7 +46,7 @@ class Text:
     form: Form | None = None
     """the form of the table, or None for files of lines"""
     columns: tuple[str, ...] = ()
-    """for a table, the key of each language in a row"""
+    """for a table, the key of each language's text in a row"""
     has_header: bool = False
 
     @property

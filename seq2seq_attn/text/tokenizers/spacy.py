@@ -106,6 +106,7 @@ class SpacyTokenizer(Tokenizer):
         for line, spans in zip(lines, spans_by_line, strict=True):
             tokens = [known[span] for span in spans]
             pairs = pairwise(tokens)
+            # If a special case may cross a space, spaCy must see the whole line.
             if any(left[-1] in starts and right[0] in ends for left, right in pairs):
                 tokenized.append(self._tokens(line))
             else:
@@ -116,6 +117,7 @@ class SpacyTokenizer(Tokenizer):
 
     @cached_property
     def _edges(self) -> tuple[set[str], set[str]]:
+        """The tokens next to a space that a special case may cross."""
         return special_edges(self._nlp.tokenizer)
 
     def forget(self) -> None:

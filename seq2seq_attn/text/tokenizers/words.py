@@ -27,11 +27,9 @@ def split_words(language: str, lines: Sequence[str]) -> list[list[str]]:
 
 def words_name(language: str) -> str:
     """Return the name of the word tokenizer for reports: `spacy.blank:de:3.8.0` or `characters`."""
-    return (
-        f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
-        if separates_words(language)
-        else "characters"
-    )
+    if not separates_words(language):
+        return "characters"
+    return f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
 
 
 def measure_broken_lines(language: str, lines: Sequence[str]) -> float:
