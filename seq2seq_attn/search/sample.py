@@ -55,6 +55,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     draws_BT = draws_BT.to(batch.ids_BS.device)
 
     def draw(ranked: Ranked, sentences_R: Tensor, length: int) -> tuple[Tensor, Tensor]:
+        """Draw the next token of each row (`greedy.Choose`)."""
         scores_RV = ranked.scores()
         ids_R1 = _draw_ids(scores_RV, options, draws_BT[sentences_R, length])
         return scores_RV.gather(1, ids_R1), ids_R1

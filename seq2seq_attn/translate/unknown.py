@@ -178,6 +178,7 @@ class UnknownWords(NamedTuple):
                 texts = changed if version.stand_ins else plain
                 texts.append(version.text)
         plain_results = iter(translate(plain, keep_attention))
+        # The best version is chosen by the attention to the stand-ins.
         changed_results = iter(translate(changed, True))
         results = []
         for line in read_lines:
@@ -204,7 +205,8 @@ class UnknownWords(NamedTuple):
         )
 
     def _choose(self, line: Line, results: Iterator[list[Translation]]) -> list[Translation]:
-        """Return the translations of the best version, with the unknown words in them."""
+        """Return the translations of the best version, with the unknown words in place of the
+        stand-ins. `results` yields the translations of the versions in order."""
         words = words_in(line.text)
         options: list[tuple[int, int, float, list[Translation]]] = []
         for version in line.versions:

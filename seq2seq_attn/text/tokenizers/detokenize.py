@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from seq2seq_attn.text.languages import short_code
 
+# Marks that are joined to the token on their left, and marks that are joined to the token on their
+# right. In French, some marks have spaces on both sides.
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤".split())
 _SPACED_IN_FRENCH = frozenset("; : ! ? « »".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
