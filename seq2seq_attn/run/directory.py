@@ -281,8 +281,8 @@ class Run:
         so that they take no memory.
 
         Raises:
-            UserError: as `load_best`, or the model does not match this configuration and the
-                vocabularies of the run.
+            UserError: there is no model, the file is damaged, or the model does not match this
+                configuration and the vocabularies of the run.
         """
         import torch
 

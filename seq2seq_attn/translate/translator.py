@@ -197,7 +197,8 @@ class Translator:
         split_sentences: str = "auto",
         **options: Any,
     ) -> Iterator[list[Translation]]:
-        """Yield the translations of each line, as `translate_n_best`, in bounded memory.
+        """Yield the translations of each line, in bounded memory. Arguments and errors are those of
+        `translate_n_best`.
 
         The default of `n_best` is its value in the configuration of the run.
 

@@ -1,13 +1,13 @@
 """Pass words that the model does not know through a translation.
 
-The model translates several versions of a line, in each of which different stand-ins take the place
+The model translates several versions of a line. In each version, different stand-ins take the place
 of the unknown words (`text/known_words.py`). In a translation, the unknown word replaces the target
 word of the stand-in. If the translation lacks this target word, the unknown word replaces the token
 that attends most to the stand-in. Of the versions, the one that loses fewest words is chosen; then
 the one with fewest stand-ins to which another token than the target word attends most; then the
 most probable one.
 
-A line of unknown words alone is returned as it is. A word of which only the case is unknown is
+A line of unknown words alone is returned as it is. A word that is known in another case only is
 spelled as in the training text.
 
 Shapes: T target positions, S source positions.

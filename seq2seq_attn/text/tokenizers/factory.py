@@ -182,7 +182,7 @@ def load_tokenizer(directory: Path, side: str, read: Read = read_regular) -> Tok
     """Load a saved tokenizer.
 
     Raises:
-        UserError: `load_source` raises it, or the saved source is not a `Tokenizer`.
+        UserError: a file is missing or damaged, or the saved source is not a `Tokenizer`.
     """
     source = load_source(directory, side, read)
     if not isinstance(source, Tokenizer):
