@@ -20,8 +20,9 @@
 # flaw. Their fix, attention, is what this course is about. In this chapter you train both models, see the flaw, and
 # find out what exactly is lost.
 #
-# You need Python, a little PyTorch, and about two minutes of two cores. Every number below is computed on your
-# machine.
+# You need this package, a little PyTorch, and about two minutes of two cores. `course.py`, which all chapters import,
+# lies beside them in the repository and in `notebooks.zip` of [the lab](../lab.md). Every number below is computed on
+# your machine.
 
 # %%
 import itertools
@@ -77,7 +78,7 @@ for name, translator in models.items():
 
 # %% [markdown]
 # The attention model has a few more parameters: those that compute its weights. (The project's demonstration,
-# `scripts/demo`, compares models of equal size, and finds the same.) Now let both translate a short sentence and a
+# the configurations `demo` and `demo-fixed`, compares models of equal size, and finds the same.) Now let both translate a short sentence and a
 # longer one of the test set, which neither has seen in training.
 
 # %%

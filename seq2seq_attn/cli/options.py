@@ -96,7 +96,7 @@ class ConfigOptions(TextOptions, total=False):
         list[str],
         option(
             "NAME|FILE",
-            "Packaged configuration or YAML file; later ones override earlier ones.",
+            "Packaged configuration, such as demo, or YAML file; later ones override earlier ones.",
             "--config",
             "-c",
         ),
@@ -104,7 +104,9 @@ class ConfigOptions(TextOptions, total=False):
     settings: Annotated[
         list[str],
         option(
-            "KEY=VALUE", "A setting, for example model.hidden_size=256; may be repeated.", "--set"
+            "KEY=VALUE",
+            "A setting, such as model.hidden_size=256 or train.max_minutes=20; may be repeated.",
+            "--set",
         ),
     ]
 
@@ -140,7 +142,13 @@ TranslationPrecision = Annotated[
     str, option("NAME", "auto, fp32, bf16 or int8.", "--precision", default="auto, which is fp32")
 ]
 TrainingPrecision = Annotated[
-    str, option("NAME", "auto, fp32, bf16 or fp16.", "--precision", default="auto")
+    str,
+    option(
+        "NAME",
+        "auto, fp32, bf16 or fp16.",
+        "--precision",
+        default="bf16 where it is fast",
+    ),
 ]
 
 

@@ -118,6 +118,8 @@ class TrainConfig(Section):
     """The number of consecutive updates with a non-finite loss or gradient that are skipped before
     training stops with an error."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    """`auto` is bf16 on CPUs with AMX or AVX512-BF16 and on GPUs with bf16, otherwise fp32 on CPUs
+    and fp16 on GPUs."""
     device: str = "auto"
     num_threads: NumWorkers | None = None
     """The number of CPU threads. None means the value of OMP_NUM_THREADS. Without this variable,

@@ -255,7 +255,8 @@ def _check_splits(run: Run, splits: Sequence[str]) -> None:
     set."""
     if not splits and not has_test_set(run.config.data):
         raise UsageError(
-            "this corpus has no test set: give --split valid, or --source FILE --reference FILE"
+            "this corpus has no test set: give --split valid, or --source FILE --reference FILE "
+            "(in Python: split='valid', or source and reference)"
         )
     for split in splits:
         if split == "train":

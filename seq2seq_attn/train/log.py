@@ -301,8 +301,8 @@ class TrainLog:
             log.warning(
                 "training ended before the learning rate had fallen: "
                 f"train.schedule.name={self.config.schedule.name} was planned for "
-                f"{self.schedules.total_updates} updates; to train for this long, set "
-                f"train.max_updates={state.update}"
+                f"{self.schedules.total_updates} updates, which translate better; for a training "
+                f"of this length, set train.max_updates={state.update}"
             )
         for name in self.schedules.late_objectives(state.best_update or 0):
             log.warning(

@@ -21,6 +21,10 @@ less than this share of the loss in validation. The share was 0.04 for letters t
 IMPROVING = 0.02
 """A score still improves if the change in the last quarter of training is more than this share of
 the score."""
+USELESS = 10.0
+"""A model is of no use if its score is less than this, or its error rate more than `USELESS_ERROR`.
+Scores and error rates of the package are between 0 and 100."""
+USELESS_ERROR = 50.0
 _WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))
 """How much of the references' word order the translations have. Each entry has the upper limit of a
 share and the word for shares up to this limit. The share is that of the translations' sequences of
@@ -60,7 +64,8 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
     losses = [event["nll"] for event in events if event["event"] == "train"]
     last_values = [validations[-1]["perplexity"], *losses[-1:]]
     if None not in last_values:  # None stands for a number that was not finite
-        advice = describe_fit(losses, validations, metric)
+        longer = _longer_training(config, events[-1])
+        advice = describe_fit(losses, validations, metric, longer)
         if advice is not None:
             log.info(advice)
     log.info("next:")
@@ -69,14 +74,15 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
 
 
 def describe_fit(
-    losses: Sequence[float], validations: Sequence[JsonObject], metric: str
+    losses: Sequence[float], validations: Sequence[JsonObject], metric: str, longer: str
 ) -> str | None:
     """Describe what limits the score: training that was too short, or a training text that is
-    learnt by heart. Return None if neither limits the score.
+    learnt by heart. Return None if neither limits the score and the model is of use.
 
     Args:
         losses: mean negative log-likelihoods of target tokens in training, oldest first.
         validations: the validations, oldest first.
+        longer: the options of a longer training.
     """
     last = validations[-1]
     num_updates = last["update"]
@@ -88,8 +94,7 @@ def describe_fit(
             return (
                 f"the score still improved at the end ({best_early:.1f} {METRICS[metric].title} "
                 f"after three quarters of the updates, {last[metric]:.1f} at the end): train "
-                f"longer, with --set train.max_updates={2 * num_updates} --set "
-                "train.max_epochs=null"
+                f"longer, with {longer}"
             )
     if losses and losses[-1] < BY_HEART * math.log(last["perplexity"]):
         return (
@@ -97,7 +102,31 @@ def describe_fit(
             f"training, {last['perplexity']:.2f} in validation): more pairs help, or more dropout, "
             "with --set model.dropout.embedding, model.dropout.readout; more updates do not"
         )
+    if _is_useless(validations, metric):
+        return (
+            f"this model is not usable yet: train longer, with {longer}; if the score does not "
+            "rise, more pairs help"
+        )
     return None
+
+
+def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
+    """Return whether the best score is too low to be of use. The scale of a metric of the user is
+    unknown, so its scores never are."""
+    if metric not in METRICS or ":" in metric:
+        return False
+    scores = [line[metric] for line in validations]
+    if METRICS[metric].is_lower_better:
+        return bool(min(scores) > USELESS_ERROR)
+    return bool(max(scores) < USELESS)
+
+
+def _longer_training(config: Config, end: JsonObject) -> str:
+    """Return the options for twice the training, of which `end` is the last event."""
+    minutes = config.train.max_minutes
+    if minutes is not None and "max_minutes" in end["reason"]:
+        return f"--set train.max_minutes={2 * minutes:g}"
+    return f"--set train.max_updates={2 * end['update']} --set train.max_epochs=null"
 
 
 def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObject) -> str:

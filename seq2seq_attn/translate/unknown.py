@@ -323,8 +323,9 @@ def _mark(line: Line, translation: Translation, keep_attention: bool) -> Transla
     """Return a translation of the line that names the unknown words, and the unknown tokens that
     belong to no word, with a warning for each word that is lost."""
     unknown = list(line.unknown)
+    rest = replace_words(line.text, lambda word: " " if word in line.unknown else None)
     for token in name_unknown(translation).unknown:
-        if token in line.text and not any(token in word for word in unknown):
+        if token in rest and token not in unknown:
             unknown.append(token)
     positions = set(translation.unknown_positions)
     for position, token in enumerate(translation.source_tokens):

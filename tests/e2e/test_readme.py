@@ -49,6 +49,7 @@ ELSEWHERE = {
     "seq2seq translate picture.npy",
     'seq2seq translate "Ein Hund rennt." picture.npy',
     # tests/export
+    "seq2seq export runs/demo-attention runs/demo-fixed -o runs/demo.html",
     "seq2seq export RUN -o page.html",
     "seq2seq export RUN -o captions.onnx",
 }
@@ -146,6 +147,26 @@ def test_the_front_pages_stay_short():
     assert len(PAGES["README.md"].split()) <= 1200
     assert len(PAGES["CONTRIBUTING.md"].splitlines()) <= 150
     assert len(PAGES["CHANGELOG.md"].splitlines()) <= 40
+
+
+MANUAL = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+manual_pages = pytest.mark.parametrize("path", MANUAL, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@manual_pages
+def test_a_page_trains_the_runs_that_its_commands_use(path):
+    if path.name == "commands.md":
+        return  # what --help prints
+    text = path.read_text("utf-8")
+    shown = "\n".join(blocks("(?:bash|text|python)", text) + re.findall(r"`(seq2seq [^`]*)`", text))
+    used = set(re.findall(r"\bruns/[a-z][a-z0-9-]*(?![\w.<-])", shown))
+    assert used <= set(re.findall(r"(?:--run-dir |run_dir=\")(runs/[a-z0-9-]+)", text))
+
+
+@manual_pages
+def test_a_page_says_that_scripts_are_in_the_repository(path):
+    text = path.read_text("utf-8")
+    assert "`scripts/" not in text or "repository" in text
 
 
 def anchors(text):

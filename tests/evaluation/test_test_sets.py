@@ -70,6 +70,12 @@ def test_a_split_that_a_run_does_not_keep_is_refused(trained, split, message):
         find_sets([Run(trained / "run")], [split])
 
 
+def test_without_a_test_set_the_option_and_the_argument_of_a_split_are_named(trained):
+    run = train_run(trained, "no test", "data.test={}")
+    with pytest.raises(UsageError, match=r"--split valid.*split='valid'"):
+        find_sets([run])
+
+
 def test_a_run_without_sets_asks_for_files(tmp_path):
     """Like a run from the hub."""
     with pytest.raises(UserError, match="--source FILE --reference FILE"):
@@ -78,4 +84,4 @@ def test_a_run_without_sets_asks_for_files(tmp_path):
 
 def train_run(folder, name, *settings):
     config = load_config((), [*toy_settings(folder / "text"), *settings, "train.max_updates=1"])
-    train(config, run_dir=folder / name)
+    return train(config, run_dir=folder / name)

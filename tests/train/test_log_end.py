@@ -54,16 +54,21 @@ def test_without_a_test_set_the_validation_set_is_evaluated(train_toy, settings,
         ((90.0, 60.0, 50.0, 45.8), "wer", 1.0, "max_updates=800"),
         ((10.0, 30.0, 40.0, 40.1), "bleu", 1.0, None),
         ((10.0, 30.0, 40.0, 40.1), "bleu", 0.2, "model.dropout"),
-        ((0.0, 0.0, 0.0, 0.0), "exact", 1.0, None),
+        ((0.0, 0.0, 0.0, 0.0), "exact", 1.0, "max_updates=800"),
+        ((9.0, 9.1, 9.0, 8.9), "bleu", 1.0, "max_updates=800"),
+        ((51.0,), "cer", 1.0, "max_updates=200"),
+        ((49.0,), "cer", 1.0, None),
     ],
 )
 def test_the_fit_of_a_run(scores, metric, loss, expected):
-    """The score still rises, or the training text is learnt by heart, or neither."""
+    """The score still rises, or the training text is learnt by heart, or the model is of no use, or
+    none of these."""
     validations = []
     for number, score in enumerate(scores, 1):
         line = {"update": 100 * number, metric: score, "perplexity": math.e, "is_best": True}
         validations.append(line)
-    text = describe_fit([3.0, loss], validations, metric)
+    longer = f"max_updates={2 * 100 * len(scores)}"
+    text = describe_fit([3.0, loss], validations, metric, longer)
     assert text is None if expected is None else expected in text
 
 
@@ -72,3 +77,17 @@ def test_error_rates_are_shown_beside_exact_matches(train_toy):
     assert "validation WER" in text
     assert "validation exact match" in text
     assert "validation BLEU" not in text
+
+
+@pytest.mark.parametrize(
+    ("limit", "longer"),
+    [
+        ("train.max_updates=2", "train.max_updates=4"),
+        ("train.max_minutes=0.00001", "train.max_minutes=2e-05"),
+    ],
+)
+def test_a_run_that_is_of_no_use_says_how_to_train_longer_before_the_next_commands(
+    train_toy, limit, longer
+):
+    text = logged(train_toy(limit))
+    assert 0 < text.index(f"--set {longer}") < text.index("seq2seq translate")

@@ -49,6 +49,8 @@ WORDS = KnownWords(
         ("{name} sieht Paul.", "{name} sees Paul.", ("{name}",)),
         ("Das Rad kostet ½ Euro.", "The bike costs ½ euros.", ("½",)),
         ("Das Rad § kostet.", "The bike <unk> costs.", ("§",)),
+        ("Das Rad, kostet.", "The bike <unk> costs.", (",",)),
+        ("Das Rad, kostet 4,5 Euro.", "The bike <unk> costs 4,5 euros.", ("4,5", ",")),
         ("DAS RAD kostet Euro.", "The bike costs euros.", ("DAS", "RAD")),
         ("4711", "4711", ("4711",)),
         ("Kowalski 12345!", "Kowalski 12345!", ("Kowalski", "12345")),

@@ -112,7 +112,7 @@ def replace_block(text: str, name: str, block: str) -> str:
 def provenance(record: Record, command: str) -> str:
     """Command, hardware, versions, commit and date of a record."""
     device, torch, commit, date = _origin(record)
-    return f"`scripts/{command}`, {device}, torch {torch}, commit {commit}, {date}."
+    return f"`scripts/{command}` (repository), {device}, torch {torch}, commit {commit}, {date}."
 
 
 def origins(records: Mapping[str, Record]) -> list[list[str]]:
