@@ -253,6 +253,8 @@ def test_training_commands_resolve(folder, capsys):
     assert len(trainings) >= num_before + 5
     for arguments in trainings:
         resolved = [word for word in arguments if word != "--resume"]
+        if "--run-dir" in resolved:
+            resolved.append("--overwrite")
         run_all([[*resolved, "--dump-config"]], capsys)
 
 
