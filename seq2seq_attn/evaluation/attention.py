@@ -1,12 +1,12 @@
-"""Analysis of attention weights, which forced decoding of sentence pairs computes.
+"""Analyze attention weights, which forced decoding of sentence pairs computes.
 
 The hypotheses are decoded for the entropy and the coverage of attention. The references are decoded
 to compare attention with gold links, which are word alignments of source and reference.
 
-Forced decoding gives the same attention weights whichever search produced the hypotheses. It
-tokenizes a hypothesis anew, so the tokens may differ from the tokens that the model wrote. Entropy
+Forced decoding gives the same attention weights whichever search produced the hypotheses. A
+hypothesis is tokenized anew, so its tokens may differ from the tokens that the model wrote. Entropy
 is computed between the model's tokens. Coverage is computed between spaCy's words, and alignment
-between the tokens that gold links are numbered in: so models with different tokenizers can be
+between the words whose positions gold links name. So models with different tokenizers can be
 compared.
 
 Shapes: T target positions, S source positions.
@@ -47,8 +47,8 @@ def analyze_attention(
 ) -> AttentionStatistics:
     """Analyze a system's hypotheses for a test set.
 
-    The words of hypotheses and references are compared: words are missing or in excess. Attention
-    is analyzed as well if `translator` is given and its model has attention over source positions.
+    Words that the hypotheses lack or have in excess of the references are counted. Attention is
+    analyzed as well if there is a `translator` whose model has attention over source positions.
     """
     words = split_words(languages.target, hypotheses)
     reference_words = split_words(languages.target, test_set.references)
@@ -76,8 +76,8 @@ def _with_words(
 ) -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
     """Yield each decoded pair with the words of its source line and the words of its target.
 
-    `source` is the tokenizer of source lines. spaCy cannot split a line that names vectors, so that
-    tokenizer splits it; each vector counts as a word.
+    spaCy splits lines into words, except a line that names vectors. The tokenizer of source lines
+    (`source`) splits such a line; each vector counts as a word.
     """
     lines_words = split_words(languages.source, test_set.source)
     rows = zip(decoded, test_set.source, lines_words, target_words, strict=True)

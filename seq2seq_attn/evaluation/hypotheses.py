@@ -1,4 +1,4 @@
-"""Translations by other programs, read from files and scored like those of runs."""
+"""Translations by other programs, read from files and scored like translations by runs."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,8 +23,8 @@ class HypothesisFile(NamedTuple):
         return {"name": self.name, "path": str(self.path)}
 
     def read(self, test_set: EvaluationSet) -> SetTranslations:
-        """Read the translations of a set. Raises UserError if the file has not as many lines as the
-        set has sentences."""
+        """Read the translations of a set. Raises UserError if the number of lines is not the number
+        of source lines."""
         lines = [one_line(line) for line in read_lines(self.path)]
         if len(lines) != len(test_set.source):
             raise UserError(
@@ -34,27 +34,34 @@ class HypothesisFile(NamedTuple):
 
 
 def find_hypotheses(names: Iterable[str], taken: Sequence[str]) -> list[HypothesisFile]:
-    """Return the files of translations that are named as FILE or NAME=FILE.
+    """Return the files of translations that the user names as FILE or NAME=FILE.
 
-    Raises UsageError if a name is that of another system (`taken`).
+    Args:
+        names: The values of `--hypotheses`.
+        taken: The names of other systems.
+
+    Raises:
+        UsageError: Two systems have the same name.
     """
     files: list[HypothesisFile] = []
-    for given in names:
-        name, _, path = given.rpartition("=")
-        if Path(given).is_file():  # even if its name contains "="
+    for value in names:
+        name, _, path = value.rpartition("=")
+        if Path(value).is_file():  # the name of a file may contain "="
             name = ""
-            path = given
+            path = value
         name = name or Path(path).stem
         if name in [*taken, *(file.name for file in files)]:
-            raise UsageError(f"--hypotheses {given}: {name!r} is named twice; write NAME=FILE")
+            raise UsageError(f"--hypotheses {value}: {name!r} is named twice; write NAME=FILE")
         files.append(HypothesisFile(name, Path(path)))
     return files
 
 
 def languages_by_suffix(paths: Sequence[Path]) -> Languages:
-    """Return the languages of a source and a reference, which the suffixes of their names tell.
+    """Return the languages of a source file and a file of references. The suffixes of the files'
+    names are the codes of the languages.
 
-    Raises UsageError if a suffix is not the code of a language.
+    Raises:
+        UsageError: A suffix is not the code of a language.
     """
     codes = [plain_name(path).rpartition(".")[2] for path in paths]
     for path, code in zip(paths, codes, strict=True):

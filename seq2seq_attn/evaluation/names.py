@@ -1,7 +1,8 @@
 """Group runs into arms, and name runs and arms.
 
 An arm is a group of runs that differ only in their seed. A single run is an arm with one seed. A
-name is the directory's name if the user chose it, otherwise the settings in which runs differ.
+run's name is the name of its directory if the user chose this name. Otherwise, the name consists of
+the settings in which the runs differ.
 """
 
 import json
@@ -30,13 +31,15 @@ _NOT_TRAINED = {
     "train.checkpoint_every_updates",
     "train.validation.num_samples",
 }
-"""Settings that do not change what is trained: they name a run, or say where and how to compute."""
+"""Settings in which the runs of an arm may differ: the name, the seed, and where and how the run is
+computed."""
 _DATED = re.compile(r"\d{4}-\d\d-\d\d-")
 """Pattern of the date that begins a directory name chosen by `train`."""
 REPEATED = "-again"
-"""The end of a configuration's name, perhaps with a number, in arms that train like another arm."""
+"""The end of a configuration's name in an arm with the settings of another arm, for a null
+comparison; a number may follow"""
 _MAX_SETTINGS = 3
-"""The most settings in a name; with more settings, the directory's name says more."""
+"""the most settings in a name; if runs differ in more settings, directories give the names"""
 
 
 class Arm(NamedTuple):
@@ -54,9 +57,9 @@ def find_arms(
     """Group runs into arms by configuration and training text.
 
     The arms are in the order of their first runs. In a null comparison, arms have equal settings;
-    the end of the configuration's name (`REPEATED`) distinguishes their runs. A run with the
-    configuration and the seed of an earlier run begins a new arm, because it adds nothing to the
-    spread over seeds.
+    the end of the configuration's name (`REPEATED`) distinguishes the runs of these arms. A run
+    with the configuration and the seed of an earlier run begins a new arm, because this run adds
+    nothing to the spread over seeds.
 
     Args:
         names: The name of each run.
@@ -102,9 +105,9 @@ def _arm_names(
 ) -> list[str]:
     """Return a distinct name for each arm.
 
-    The names are the directories' names without the seed or, where these do not tell all arms
-    apart, the settings that differ between arms. If `train` named a directory, the settings come
-    first. If neither tells all arms apart, each arm takes the name of its first run.
+    The first choice are the directories' names without the seed, the second choice the settings in
+    which arms differ. If `train` named a directory, the settings are the first choice. If neither
+    choice gives distinct names, each arm takes the name of its first run.
 
     Args:
         members: The indices of each arm's runs.
@@ -138,13 +141,11 @@ def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]
 
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
-    """Return a name for each run.
-
-    The name is the directory's name. Where `train` named all directories, it consists of the
-    settings in which the runs differ.
+    """Return a name for each run: the name of its directory, or, if `train` named all directories,
+    the settings in which the runs differ.
 
     Raises:
-        UsageError: A run is named twice.
+        UsageError: Two paths are the same.
     """
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
@@ -168,10 +169,10 @@ def trained_settings(config: Config) -> dict[str, Any]:
 
 
 def differences(configs: Sequence[Config]) -> list[str] | None:
-    """Name each configuration by the settings in which the configurations differ.
+    """Name each configuration by the settings in which the configurations differ, for example
+    `attention=bilinear`.
 
-    A name is, for example, `attention=bilinear`. Return None if two configurations are alike, or if
-    they differ in too many settings for a name.
+    Return None if two configurations are alike, or if they differ in too many settings for a name.
     """
     settings = []
     for config in configs:
@@ -204,10 +205,8 @@ def _name_by(keys: Sequence[str], settings: Sequence[dict[str, str]]) -> list[st
 
 
 def _labels(keys: Sequence[str]) -> dict[str, str]:
-    """Shorten each key: `attention` for `model.attention.name`.
-
-    A key is not shortened if two keys have the same short form.
-    """
+    """Return a short form of each key, for example `attention` for `model.attention.name`. If two
+    keys have the same short form, the keys are not shortened."""
     labels = {key: re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", key) for key in keys}
     counts = Counter(labels.values())
     return {key: label if counts[label] == 1 else key for key, label in labels.items()}

@@ -1,7 +1,7 @@
-"""Classes for the scores of several arms on one test set, overall and by length.
+"""Classes for the scores of several arms on a test set, overall and by length.
 
-An arm is a group of runs that differ only in their seed; its score is the mean of their scores. The
-first arm is the baseline of every paired test. A bucket holds the sentence pairs of a range of
+An arm is a group of runs that differ only in their seed; its score is the mean of the runs' scores.
+The first arm is the baseline of every paired test. A bucket holds the sentence pairs of a range of
 lengths.
 """
 
@@ -22,19 +22,20 @@ from seq2seq_attn.metrics.table import METRICS
 
 @dataclass(frozen=True)
 class ArmScore:
-    """The score of an arm under a metric on some sentence pairs, and its comparison with the first
-    arm. The comparison of the first arm is None."""
+    """The score of an arm by a metric on some sentence pairs, and the comparison with the first
+    arm."""
 
     values: Sequence[float]
     """the corpus score of each seed"""
     interval: Interval
     """the mean over the seeds, with its bootstrap interval over sentences"""
     bootstrap: BootstrapTest | None = None
+    """the paired test against the first arm; None for the first arm"""
     retention: Interval | None = None
-    """The mean of this arm divided by the mean of the first arm. It is None for the first arm, for
-    error rates, and where the first arm's mean is 0."""
+    """the mean of this arm divided by the mean of the first arm; None for the first arm, for error
+    rates, and if the first arm scores 0 on the pairs or on a resample"""
     is_too_short: bool = False
-    """whether the metric is BLEU and few references have four tokens"""
+    """whether the metric is BLEU and few references have at least four tokens"""
 
     @property
     def deviation(self) -> float | None:
@@ -107,7 +108,7 @@ class SetScores:
     counts: Sequence[LineCounts] = ()
     """the counts of each run; empty if the translations were not made by a model"""
     warnings: Sequence[str] = ()
-    """what is wrong with the test set, from `audit.audit_set`"""
+    """problems of the test set, from `audit.audit_set`"""
 
     @property
     def num_pairs(self) -> int:
@@ -126,10 +127,8 @@ class SetScores:
 
     @property
     def bucket_metrics(self) -> list[str]:
-        """Return the metrics that buckets are scored by.
-
-        The first metric is shown where there is room for one metric only.
-        """
+        """Return the metrics by which buckets are scored. The first metric is the main metric. Only
+        this metric is shown where there is no room for several metrics."""
         return metrics_by_length(self.whole.scores)
 
     @property
@@ -147,10 +146,8 @@ class SetScores:
         )
 
     def to_dict(self) -> JsonObject:
-        """Return the scores as plain values, for JSON.
-
-        Each run is listed. If an arm has several runs, `groups` lists the arms.
-        """
+        """Return the scores of all runs as plain values, for JSON. If an arm has several runs,
+        `groups` has the scores of the arms."""
         measures = self._measures(self.whole)
         for measure in measures:
             name = measure["name"]
@@ -177,12 +174,14 @@ class SetScores:
         return values
 
     def _by_run(self, values: Sequence[JsonObject]) -> list[JsonObject]:
+        """Add the name of the run to the values of each run."""
         return [{"run": run, **entry} for run, entry in zip(self.runs, values, strict=True)]
 
     def _attention(self, row: BucketScores) -> list[JsonObject]:
         return self._by_run([score.to_dict() for score in row.attention])
 
     def _measures(self, row: BucketScores) -> list[JsonObject]:
+        """Return the scores of a bucket or of the whole set by metric."""
         measures = []
         for name, run_scores in row.run_scores.items():
             runs = self._by_run([score.to_dict() for score in run_scores])
@@ -202,5 +201,5 @@ class SetScores:
 
 
 def metrics_by_length(metrics: Iterable[str]) -> list[str]:
-    """Return the metrics that are meant for buckets, or all metrics if none is."""
+    """Return the metrics that are scored by length, or all metrics if there are no such metrics."""
     return [name for name in metrics if METRICS[name].is_scored_by_length] or list(metrics)

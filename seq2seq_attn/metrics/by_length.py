@@ -1,9 +1,8 @@
 """Divide sentence pairs into buckets by length.
 
-A bucket holds the sentence pairs whose length lies in a half-open range, and is scored as a corpus.
-One tokenizer counts the lengths for all systems. The score of a bucket is computed from the sum of
-its sentences' statistics and is not a mean of sentence scores. The sums of all buckets add up to
-the sum of the corpus.
+A bucket holds the sentence pairs whose length lies in a half-open range, and is scored as a corpus:
+its score is computed from the sum of its sentences' statistics, and is not a mean of sentence
+scores. The same tokenizer counts the lengths for all systems.
 """
 
 import re
@@ -22,7 +21,7 @@ MULTI30K_EDGES = (9, 12, 15, 18, 21)
 """First lengths of the buckets for 9-11, 12-14, 15-17, 18-20, and 21 and more German tokens. With
 the pairs of all test sets, each bucket has enough pairs."""
 MIN_PAIRS = 50
-"""The corpus score of fewer pairs is mostly noise."""
+"""the least number of sentence pairs whose corpus score is more than noise"""
 DEFAULT_NUM_BUCKETS = 6
 MAX_BUCKETS = 100
 _NUMBER = r"\s*(\d{1,9})\s*"

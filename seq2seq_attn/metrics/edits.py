@@ -7,7 +7,7 @@ The counts of all sentences are summed, and the score of a corpus is computed fr
 
 h_n and r_n are the hypothesis and the reference of sentence n, with single spaces. d is their
 Levenshtein distance (1966): the fewest insertions, deletions and substitutions that turn h_n into
-r_n. CER counts characters, spaces among them. WER counts words split at spaces. Error rates may
+r_n. CER counts characters, including spaces. WER counts words split at spaces. Error rates may
 exceed 100; less is better.
 """
 
@@ -24,7 +24,8 @@ from seq2seq_attn import __version__
 def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """Return the Levenshtein distance of two sequences.
 
-    Dynamic programming computes one row of the table at a time.
+    Dynamic programming computes a row of the table for each unit of the hypothesis. The columns are
+    the lengths of the reference's prefixes.
     """
     units = np.array([*reference], dtype=object)
     columns = np.arange(len(units) + 1)
@@ -33,8 +34,8 @@ def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
         substituted = row[:-1] + (units != unit)
         deleted = row[1:] + 1
         reached = np.concatenate([[number], np.minimum(substituted, deleted)])
-        # Each unit that is missing from the hypothesis costs 1, so `accumulate` finds
-        # the cheapest column to come from.
+        # Each reference unit that is missing from the hypothesis costs 1 and moves one column to
+        # the right, so `accumulate` finds the cheapest column to come from.
         row = np.minimum.accumulate(reached - columns) + columns
     return int(row[-1])
 
@@ -89,8 +90,9 @@ class EditMetric(Metric):
 
 
 class OwnMetric(EditMetric):
-    """The contract of metrics from outside the package (`--import`): counts of a sentence, and the
-    score of summed counts. So buckets of length, pooled sets and resamples are sums of counts."""
+    """The contract of metrics from outside the package (`--import`): `count` returns the counts of
+    a sentence, and `score` the score of summed counts. So a bucket of lengths, a pooled set or a
+    resample is scored from a sum of counts."""
 
     title: str
     about: str = "a metric of your own"
@@ -102,11 +104,11 @@ class OwnMetric(EditMetric):
 
     @abstractmethod
     def count(self, hypothesis: str, references: Sequence[str]) -> Sequence[float]:
-        """Return the counts of a sentence, as many for each sentence."""
+        """Return the counts of a sentence. The number of counts is the same for all sentences."""
 
     @abstractmethod
     def score(self, sums: Sequence[float]) -> float:
-        """Return the score of summed counts."""
+        """Return the score of counts that are summed over sentences."""
 
     def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[Any]:
         return [*self.count(hypothesis, ref_kwargs["references"])]

@@ -1,12 +1,12 @@
 """Confidence intervals of arms and paired tests between arms, by resampling sentence statistics.
 
-An arm is a group of runs that differ only in their seed, or a single run. Its score is the mean of
-its runs' corpus scores. Each resample scores all runs on the same sentence pairs. So the interval
-of a score covers the choice of test sentences, and the spread over seeds is reported beside it. A
-test between two arms covers the seeds too if an arm has several (`seeds.py`); between single runs,
-it says nothing about other seeds.
+An arm is a group of runs that differ only in their seed, or a single run. The score of an arm is
+the mean of its runs' corpus scores. Each resample scores all runs on the same sentence pairs. So
+the interval of a score covers the choice of test sentences, and the spread over seeds is reported
+beside the interval. If an arm has several seeds, a test between two arms covers the seeds too
+(`seeds.py`). A test between single runs says nothing about other seeds.
 
-With one run in each arm, the random draws and the precision equal sacreBLEU's; a test compares
+With one run in each arm, the random draws and the precision equal sacreBLEU's; a unit test compares
 them. All resamples are scored at once, so a test for a bucket (a range of lengths) costs
 milliseconds.
 
@@ -34,7 +34,7 @@ from seq2seq_attn.metrics.table import METRICS
 _ROUNDING = 1e-9  # Sums of the same numbers in another order differ by about 1e-15.
 SIGNIFICANT_P = 0.05
 CHUNK_CELLS = 1 << 22
-"""the most cells of a table [resamples, sentence pairs], so that memory does not grow with the
+"""the most cells of an array [resamples, sentence pairs], so that memory does not grow with the
 corpus"""
 
 
@@ -128,11 +128,11 @@ class BootstrapSamples:
 def bootstrap(
     runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING
 ) -> list[BootstrapSamples]:
-    """Score each run on the same R resamples of the sentence pairs.
+    """Score each run on the same R resamples of the sentence pairs, and return each run as an arm.
 
-    Each run is an arm by itself; `pool` joins runs into arms.
+    All runs have statistics of the same sentence pairs under the same metric. `pool` joins arms.
     """
-    num_pairs = _common_length(runs)
+    num_pairs = len(runs[0])
     rng = np.random.default_rng(resampling.seed)
     scores_by_run: list[list[FloatArray]] = [[] for _ in runs]
     for size in _chunks(num_pairs, resampling.num_resamples):
@@ -158,10 +158,8 @@ def pool(arms: Sequence[BootstrapSamples]) -> BootstrapSamples:
 
 
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
-    """Return the interval that leaves out a fortieth of the samples on each side.
-
-    sacreBLEU takes the same order statistics.
-    """
+    """Return the interval that leaves out a fortieth of the samples on each side, as in
+    sacreBLEU."""
     ordered = np.sort(samples)
     num_outside = len(ordered) // 40
     low = float(ordered[num_outside])
@@ -177,17 +175,19 @@ def mean_difference(
     Let d be the difference on the whole corpus. A resample is extreme if its difference lies at
     least |d| away from the mean of all resampled differences. p is (number of extreme resamples +
     1) / (number of resamples + 1), which is 1 if the arms have equal scores. p is at least the
-    share of resamples whose difference is 0 or has another sign: if one endless line makes d, a
-    third of the resamples lack this line. If an arm has several seeds, p and the interval are those
-    of `seeds_and_sentences` instead.
+    share of resamples whose difference is 0 or has the opposite sign of d. This matters if a single
+    very long line causes the difference: a third of the resamples lack this line.
+
+    If an arm has several seeds, p and the interval come from `seeds_and_sentences` instead.
     """
     difference = _rounded(arm.mean - baseline.mean)
     differences_R = arm.means_R - baseline.means_R
     if len(baseline.runs) == len(arm.runs) == 1:
         test = "bootstrap"
         interval = percentile_interval(difference, differences_R)
-        without_sign = float(np.mean(differences_R * difference <= 0))
-        p = max(without_sign, _p_value(differences_R - differences_R.mean(), difference))
+        share_not_of_same_sign = float(np.mean(differences_R * difference <= 0))
+        p_of_shift = _p_value(differences_R - differences_R.mean(), difference)
+        p = max(share_not_of_same_sign, p_of_shift)
     else:
         test = "bootstrap and seeds"
         p, half_width = seeds_and_sentences(
@@ -211,11 +211,12 @@ def mean_difference(
 
 
 def holm(tests: Sequence[BootstrapTest]) -> list[BootstrapTest]:
-    """Return the tests of several arms against one baseline with corrected p-values.
+    """Return the tests of several arms against the same baseline with corrected p-values.
 
-    The more arms are compared, the more likely one of them differs by chance. Holm 1979, "A simple
-    sequentially rejective multiple test procedure", keeps the probability of any such finding below
-    the level: with p_1 <= ... <= p_m, the corrected p_k is max_{j <= k} min(1, (m - j + 1) p_j).
+    The more arms are compared, the more likely an arm seems to differ by chance alone. Holm 1979,
+    "A simple sequentially rejective multiple test procedure", keeps the probability of any such
+    error below the level of significance: with p_1 <= ... <= p_m, the corrected p_k is
+    max_{j <= k} min(1, (m - j + 1) p_j).
     """
     p_values = [test.p_value for test in tests if test.p_value is not None]
     corrected: dict[float | None, float] = {}
@@ -247,16 +248,6 @@ def _p_value(samples_R: FloatArray, difference: float) -> float:
     """Return the share of samples whose absolute value is at least that of the difference."""
     num_as_large = int(np.sum(np.abs(samples_R) >= abs(difference) - _ROUNDING))
     return (num_as_large + 1) / (len(samples_R) + 1)  # sacreBLEU, like multeval, adds one to both.
-
-
-def _common_length(systems: Sequence[CorpusStatistics]) -> int:
-    """Return the number of sentence pairs, which all systems must share, as well as the metric."""
-    forms = {(len(system), system.name) for system in systems}
-    if len(forms) != 1:
-        raise ValueError(
-            "systems of a paired test need the same sentence pairs and the same metric"
-        )
-    return len(systems[0])
 
 
 def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:

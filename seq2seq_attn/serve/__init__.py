@@ -1,7 +1,7 @@
 """A server for translation clients.
 
-`serve_runs` listens. The HTTP application (`app`) answers requests. `batcher` makes batches of the
-lines of all requests, and one process (`worker`) translates the batches.
+`serve_runs` starts the server. The HTTP application (`app`) answers requests. `batcher` makes
+batches of the lines of all requests, and a second process (`worker`) translates the batches.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from seq2seq_attn.serve.worker import Pair, load_runs, start_worker
 from seq2seq_attn.text.languages import short_code
 
 DRAIN_TIMEOUT_S = 60
-"""maximum number of seconds to finish accepted requests after a signal"""
+"""maximum number of seconds to answer the accepted requests after a signal"""
 
 log = logging.getLogger(__name__)
 
@@ -41,15 +41,19 @@ def serve_runs(
 ) -> None:
     """Serve runs until a signal ends the server.
 
+    The first run of each pair of languages translates. The page at `/` has the first two runs of
+    the first pair.
+
     Args:
         port: port to listen at; 0 selects a free port.
-        access: limits, and who may ask.
+        access: limits, and which clients may ask.
         imports: modules that define variants, imported before the runs are loaded.
         machine: `device` and `precision`, as in `load`.
 
     Raises:
-        UsageError: as `group_runs`.
-        UserError: as `load`, or the process that translates has died.
+        UsageError: a run does not read exactly one text.
+        UserError: a run cannot be loaded or was replaced meanwhile, or the process that translates
+            has died.
         OSError: the address is in use.
     """
     groups = group_runs(runs)
@@ -59,6 +63,7 @@ def serve_runs(
     manifests = read_manifests(used_runs)
 
     def is_current() -> bool:
+        """Return whether no run was replaced since the server started."""
         return read_manifests(used_runs) == manifests
 
     arguments = [str(run.path) for run in page_runs]
@@ -76,7 +81,7 @@ def serve_runs(
             asyncio.run(run_server(app, listener))
         finally:
             for process in multiprocessing.active_children():
-                process.kill()  # a text that it is still translating would delay the end
+                process.kill()  # a translation in progress would delay the end
             pool.shutdown()
     if app.is_broken:
         raise UserError("the process that translates has died, perhaps for lack of memory")
@@ -136,7 +141,7 @@ def make_server(app: App) -> uvicorn.Server:
     """Return a server of the application. After a signal, the server finishes the requests that it
     has accepted and ends."""
     uvicorn_log = logging.getLogger("uvicorn")
-    uvicorn_log.parent = log  # so that its warnings appear in our log
+    uvicorn_log.parent = log  # so that warnings of uvicorn appear in the log of the server
     uvicorn_log.setLevel(logging.WARNING)
     config = uvicorn.Config(
         app,

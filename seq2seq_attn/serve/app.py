@@ -1,5 +1,5 @@
 """The HTTP application: the APIs of LibreTranslate and DeepL, and the page of the runs
-(docs/serve.md). Texts are neither logged nor stored."""
+(docs/serve.md). Texts are not logged. Only documents and glossaries are kept, in memory."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.languages import english_name
 
 UNLIMITED = 10**12
-"""the limit of characters that DeepL reports for contracts without a limit"""
+"""the number of characters that DeepL's API reports as the limit if there is no limit"""
 _METRICS = {
     "seq2seq_requests_total": ("counter", "Requests by path and status."),
     "seq2seq_request_seconds": ("summary", "Seconds from a request to the end of its answer."),
@@ -79,7 +79,7 @@ class App:
             pool: executor with one worker process, as for `Batcher`.
             served: the language pairs that the worker has loaded.
             page: the page at `/`.
-            access: limits, and who may ask.
+            access: limits, and which clients may ask.
         """
         self.batcher = Batcher(pool, served)
         self._glossaries = Glossaries(self.batcher, access)
@@ -118,8 +118,8 @@ class App:
         self._paths = {route.path for route in self._routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request and log a line about it. The line has neither the query nor an unknown
-        path, because they may contain text of the client."""
+        """Answer a request, and log a line about the request. The line has neither the query nor an
+        unknown path, because these may contain text of the client."""
         began_at = time.perf_counter()
         status = 500
 
@@ -137,7 +137,8 @@ class App:
             await app(scope, receive, send_on)
         except ClientDisconnect:
             status = 499  # as in nginx's log
-        except (Exception, asyncio.CancelledError) as error:  # whose message may contain text
+        except (Exception, asyncio.CancelledError) as error:
+            # the message of the error is not logged, because it may contain text of the client
             log.error("%s in the next request", type(error).__name__)
         seconds = time.perf_counter() - began_at
         path = scope["path"] if scope["path"] in self._paths else "other"
@@ -150,13 +151,13 @@ class App:
         counts["seq2seq_request_seconds_count"] += 1
 
     async def translate(self, request: Request) -> Response:
-        """Translate as LibreTranslate."""
+        """Translate texts, in LibreTranslate's API."""
         asked = await read_request(request, LibreTranslation, self._access)
         fields = await self._translate_libre(request, asked)
         return JSONResponse(fields)
 
     async def translate_file(self, request: Request) -> Response:
-        """Translate a document as LibreTranslate. The answer has the URL of the result."""
+        """Translate a document, in LibreTranslate's API. The answer has the URL of the result."""
         asked = await read_request(request, LibreDocument, self._access)
         work = asyncio.ensure_future(self._translate_document(asked, request))
         _, fields = await work
@@ -166,7 +167,7 @@ class App:
         )
 
     async def upload_deepl(self, request: Request) -> Response:
-        """Translate a document as DeepL. The answer has its id and its key."""
+        """Translate a document, in DeepL's API. The answer has the document's id and key."""
         asked = await read_request(request, DeepLDocument, self._access)
         work = asyncio.ensure_future(self._translate_document(asked))
         number, key = self._downloads.keep(work, str(uuid.uuid4())).split(".")
@@ -175,9 +176,12 @@ class App:
     async def _translate_document(
         self, asked: LibreDocument, request: Request | None = None
     ) -> tuple[bytes, JsonObject]:
-        """Return a translated document, and the fields of an answer about it. A source language
-        that the document names is read from it. Raises HTTPException: as `parse_document`, or
-        XLIFF or TMX name no source language, nor does the request."""
+        """Return a translated document, and further fields of the answer. If the request names no
+        source language, an XLIFF or TMX document must name the language.
+
+        Raises:
+            HTTPException: the document cannot be read, or the source language is not named.
+        """
         try:
             if FORMS.get(asked.form) is UNITS and asked.source in ("", "auto"):
                 asked.source = source_language(asked.file)
@@ -212,7 +216,7 @@ class App:
         return fields
 
     async def translate_deepl(self, request: Request) -> Response:
-        """Translate as DeepL. Parameters such as formality have no effect."""
+        """Translate texts, in DeepL's API. Parameters such as formality have no effect."""
         asked = await read_request(request, DeepLTranslation, self._access)
         named_pair = asked.source_lang, asked.target_lang
         glossary = self._glossaries.find(asked.glossary_id, named_pair)
@@ -233,14 +237,14 @@ class App:
         return JSONResponse({"translations": translations})
 
     async def detect(self, request: Request) -> Response:
-        """Detect the language of a text among the source languages, as LibreTranslate."""
+        """Detect the language of a text among the source languages, in LibreTranslate's API."""
         asked = await read_request(request, Detection, self._access)
         shares = await self.batcher.run(detect, asked.texts, self._served.batch_sizes)
         languages = [{"language": code, "confidence": share} for code, share in shares.items()]
         return JSONResponse(languages)
 
     async def languages(self, _: Request) -> Response:
-        """Return the pairs of languages, as LibreTranslate."""
+        """Return the pairs of languages, in LibreTranslate's API."""
         languages: dict[str, JsonObject] = {}
         for source, target in self._served.batch_sizes:
             language = languages.setdefault(source, {**_name_language(source), "targets": []})
@@ -248,7 +252,7 @@ class App:
         return JSONResponse(list(languages.values()))
 
     async def settings(self, _: Request) -> Response:
-        """Return the limits of the server and the suffixes of documents, as LibreTranslate."""
+        """Return the limits of the server and the forms of documents, in LibreTranslate's API."""
         [source, target] = next(iter(self._served.batch_sizes))
         needs_key = bool(self._access.key)
         settings = {
@@ -263,7 +267,8 @@ class App:
         return JSONResponse(settings)
 
     async def languages_deepl(self, request: Request) -> Response:
-        """Return the source languages, or the target languages for `type=target`, as DeepL."""
+        """Return the source languages, or with `type=target` the target languages, in DeepL's
+        API."""
         side = 1 if (await read_values(request)).get("type") == "target" else 0
         languages = []
         for code in dict.fromkeys(pair[side] for pair in self._served.batch_sizes):
@@ -272,7 +277,7 @@ class App:
         return JSONResponse(languages)
 
     async def usage_deepl(self, request: Request) -> Response:
-        """Return the number of characters since the start of the server, as DeepL."""
+        """Return the number of characters since the start of the server, in DeepL's API."""
         check_key(request, self._access)
         count = int(self.batcher.counts["seq2seq_characters_total"])
         return JSONResponse({"character_count": count, "character_limit": UNLIMITED})
@@ -312,9 +317,12 @@ class App:
     async def _choose_pair(
         self, asked: Translation, source: str, target: str
     ) -> tuple[Pair, float | None]:
-        """Return the languages of a translation. If no source language is named, it is detected,
-        and the second value is its probability in percent. Raises HTTPException: the languages are
-        not served."""
+        """Return the languages of a translation. If the request names no source language, the
+        language is detected, and the second value is its probability in percent.
+
+        Raises:
+            HTTPException: the languages are not served.
+        """
         is_detected = source in ("", "auto")
         pairs = []
         for pair in self._served.batch_sizes:
@@ -339,14 +347,22 @@ class App:
         num_results: int = 1,
         glossary: Glossary = (),
     ) -> list[Answer]:
-        """Translate the texts of a request, each into at most `num_results` texts. Raises
-        ClientDisconnect: the client hangs up. Its texts are then no longer translated."""
+        """Return for each text of a request at most `num_results` translations. Stop if the client
+        hangs up.
+
+        Args:
+            request: The request of a client that waits for the result. None if the client asks for
+                the result later.
+
+        Raises:
+            ClientDisconnect: the client has hung up.
+        """
         work = asyncio.ensure_future(
             self.batcher.translate(pair, asked.texts, num_results, asked.split_sentences, glossary)
         )
-        if request is None:  # the client asks for the result later
+        if request is None:
             return await work
-        hang_up = asyncio.ensure_future(request.receive())  # the only further message
+        hang_up = asyncio.ensure_future(request.receive())  # no other message can follow
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()
         if not work.done():
@@ -356,7 +372,7 @@ class App:
 
 
 def _allow_origins(origins: Sequence[str]) -> list[Middleware]:
-    """Return what lets pages of other origins ask."""
+    """Return the middleware that allows web pages of other origins to ask."""
     if not origins:
         return []
     methods = ["GET", "POST"]
@@ -373,8 +389,8 @@ def _name_language(code: str) -> JsonObject:
 
 
 async def refuse(_: Request, error: Exception) -> Response:
-    """Return the answer to a rejected request. Clients of LibreTranslate read its `error`, and
-    clients of DeepL its `message`."""
+    """Return the answer to a rejected request. Clients of LibreTranslate read the field `error`,
+    and clients of DeepL the field `message`."""
     assert isinstance(error, HTTPException)
     content = {"error": error.detail, "message": error.detail}
     return JSONResponse(content, error.status_code, headers=error.headers)

@@ -1,6 +1,8 @@
-"""The lines of all requests wait in one list. A process translates them in batches: while a batch
-is translated, new lines arrive for the next batch. A process is used because a thread would share
-Python's global lock with the HTTP server."""
+"""Translate the lines of all requests in batches.
+
+Lines wait in a list. While another process translates a batch, new lines arrive for the next batch.
+A thread would share Python's global lock with the HTTP server, so a process translates.
+"""
 
 import asyncio
 import logging
@@ -22,7 +24,7 @@ MAX_LINES = 200
 """maximum number of waiting lines of a request, so that other requests need not wait for a long
 document"""
 LINE_OVERHEAD = 20
-"""number of characters that is added for each line, because a line of one letter also takes time"""
+"""number of characters that are added for each line, because even a short line takes time"""
 MAX_BATCH_CHARACTERS = 8_192
 """maximum number of characters in a batch of several lines, so that other requests do not wait
 long"""
@@ -38,8 +40,10 @@ class Line(NamedTuple):
 
     text: str
     kind: tuple[Pair, dict[str, Any]]
-    """the languages and the options of `translate_lines`; lines of a batch have the same"""
+    """the languages and the options of `translate_lines`, which are equal for all lines of a
+    batch"""
     result: asyncio.Future[Any]
+    """the answer to the line, or None if the line could not be translated"""
 
 
 class Batcher:
@@ -47,7 +51,7 @@ class Batcher:
     batch."""
 
     def __init__(self, pool: Executor, served: Served) -> None:
-        """Use a pool with one worker, which has loaded the runs."""
+        """Use a pool with one worker process, which has loaded the runs."""
         self._pool = pool
         self._served = served
         self.waiting: list[Line] = []
@@ -62,9 +66,12 @@ class Batcher:
         split_sentences: str = "auto",
         glossary: Glossary = (),
     ) -> list[Answer]:
-        """Translate the lines of each text into at most `num_results` texts. Line ends and blank
-        lines are kept. Raises HTTPException: too many lines wait, or a line could not be
-        translated."""
+        """Return for each text at most `num_results` translations, which keep line ends and blank
+        lines.
+
+        Raises:
+            HTTPException: too many lines wait, or a line could not be translated.
+        """
         options = {
             "n_best": min(num_results, self._served.max_results[pair]),
             "split_sentences": split_sentences,
@@ -98,7 +105,7 @@ class Batcher:
         return answers
 
     async def run(self, function: Callable[..., ResultT], *arguments: Any) -> ResultT:
-        """Return the result of a function that the worker calls after its present work."""
+        """Return the result of a function that the worker process calls after its present work."""
         return await asyncio.wrap_future(self._pool.submit(function, *arguments))
 
     async def _work(self) -> None:
@@ -113,13 +120,13 @@ class Batcher:
             self.counts["seq2seq_batches_total"] += 1
             self.counts["seq2seq_lines_total"] += len(batch)
             for line, result in zip(batch, results, strict=True):
-                if not line.result.done():  # the result is done if the client hung up
+                if not line.result.done():  # cancelled if the client has hung up
                     line.result.set_result(result)
 
     def _take(self) -> list[Line]:
-        """Take a batch from the waiting lines: the line that has waited longest, and lines of the
-        same kind whose lengths are nearest to it. Lines of similar length are fastest
-        to translate."""
+        """Remove a batch from the waiting lines and return the batch: the line that has waited
+        longest, and lines of the same kind with the most similar lengths, because lines of similar
+        length are fastest to translate."""
         self.waiting = [line for line in self.waiting if not line.result.done()]
         if not self.waiting:
             return []

@@ -1,4 +1,4 @@
-"""Bound the connections of the server: their number, and the time that one may take to ask."""
+"""Limit the connections of the server: their number, and the time until a request arrives."""
 
 import asyncio
 import logging
@@ -13,18 +13,19 @@ BACKLOG = 128
 REQUEST_TIMEOUT_S = 10
 """maximum number of seconds until a connection has sent the headers of its first request"""
 MAX_CONNECTIONS = min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-"""maximum number of open connections. The other half of the file descriptors is for those that are
-accepted before a surplus is closed."""
+"""Maximum number of open connections. Half of the file descriptors are left for connections beyond
+this number, which are accepted before they are closed."""
 LINGER_S = 2
-"""number of seconds for which a body is read after its answer"""
+"""number of seconds for which the body of a rejected request is read on after the answer"""
 _LOG_INTERVAL_S = 60
+"""minimum number of seconds between two warnings"""
 
 log = logging.getLogger(__name__)
 
 
 class Connection(H11Protocol):
-    """A connection, which is closed at once beyond the maximum number, and after a time without a
-    request."""
+    """A connection to a client. The connection is closed at once if too many connections are open,
+    or if no request arrives within `REQUEST_TIMEOUT_S`."""
 
     logged_at: ClassVar[float] = -_LOG_INTERVAL_S
 
@@ -40,13 +41,13 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.more_body:  # a refused body is read on for a while, or clients see no answer
+        if self.cycle.more_body:  # clients that still send the body would not see the answer
             self.loop.call_later(LINGER_S, self._end_body, self.cycle)
 
     def _end_body(self, cycle: RequestResponseCycle) -> None:
-        if self.cycle is cycle:  # no new request
+        if self.cycle is cycle:  # there is no new request
             self.transport.abort()
 
     def _expire(self) -> None:
-        if self.cycle is None:  # no request
+        if self.cycle is None:  # there was no request
             self.transport.abort()

@@ -1,4 +1,4 @@
-"""Translated documents, which stay in memory for a while, until their clients fetch them."""
+"""Keep translated documents in memory until their clients fetch them, at most `KEEP_S` seconds."""
 
 import asyncio
 import uuid
@@ -19,10 +19,10 @@ KEEP_FAILED_S = 60
 MAX_KEPT = 100
 """maximum number of kept documents"""
 WAIT_S = 4
-"""maximum number of seconds until the status of a document is answered. DeepL's client asks again
-5 seconds after an answer, and gives up after 10 seconds without an answer."""
+"""Maximum number of seconds until a request for the status of a document is answered. The client of
+DeepL asks again 5 seconds after an answer, and gives up after 10 seconds without an answer."""
 Work = asyncio.Future[tuple[bytes, dict[str, Any]]]
-"""a translated document, and what its client is told about it"""
+"""a translated document, and further fields of the answer to its client"""
 
 
 class Downloads:
@@ -38,8 +38,8 @@ class Downloads:
         ]
 
     def keep(self, work: Work, suffix: str) -> str:
-        """Keep a document, which may still be in translation, and return its name. Raises
-        HTTPException: too many are kept."""
+        """Keep a document, whose translation may still be in progress, and return its name. Raises
+        HTTPException: too many documents are kept."""
         if len(self._kept) >= MAX_KEPT:
             work.cancel()
             raise HTTPException(429, "too many documents are kept; try again later")
@@ -55,7 +55,7 @@ class Downloads:
             asyncio.get_running_loop().call_later(KEEP_FAILED_S, self._kept.pop, name, None)
 
     async def show(self, request: Request) -> Response:
-        """Return the status of a document, as DeepL, for its `document_key`."""
+        """Return the status of a document, in DeepL's API. The request has the `document_key`."""
         name = await self._find(request)
         work = self._kept[name]
         status = {"document_id": request.path_params["name"], "status": "translating"}
@@ -67,8 +67,9 @@ class Downloads:
         return JSONResponse(status)
 
     async def fetch(self, request: Request) -> Response:
-        """Return a document as a download, so that no browser shows it as a page of the server. As
-        DeepL, for its `document_key`, it is returned once."""
+        """Return a document as a download, so that no browser shows the document as a page of the
+        server. In DeepL's API, the request has the `document_key`, and the document can be
+        downloaded once."""
         name = await self._find(request)
         work = self._kept.pop(name) if request.method == "POST" else self._kept[name]
         content, _ = await work
@@ -77,7 +78,8 @@ class Downloads:
         )
 
     async def _find(self, request: Request) -> str:
-        """Return the name of a document. Raises HTTPException: it is not kept."""
+        """Return the name of the document that a request asks for. Raises HTTPException: no such
+        document is kept."""
         name: str = request.path_params["name"]
         if request.method == "POST":
             name += f".{(await read_values(request)).get('document_key')}"

@@ -1,4 +1,4 @@
-"""The glossaries of clients, as in DeepL's API. They stay in memory until the server ends."""
+"""Keep the glossaries of clients, as in DeepL's API, in memory until the server ends."""
 
 import uuid
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from seq2seq_attn.serve.worker import Pair, check_glossary
 from seq2seq_attn.text.glossary import Glossary, parse_glossary
 
 MAX_GLOSSARIES = 100
-"""maximum number of glossaries; each has at most as many characters as a request"""
+"""maximum number of glossaries; a glossary has at most as many characters as a request may have"""
 _PATH = "/v2/glossaries"
 
 
@@ -32,11 +32,12 @@ class NewGlossary(Detection):
 
 
 class _Stored(NamedTuple):
-    """A glossary, and what clients are told about it."""
+    """A glossary of a client."""
 
     pair: Pair
     entries: Glossary
     facts: dict[str, Any]
+    """the description of the glossary in answers"""
 
 
 class Glossaries:
@@ -55,8 +56,11 @@ class Glossaries:
         ]
 
     def find(self, glossary_id: str, pair: Pair) -> Glossary:
-        """Return the entries of a glossary, or no entries if the id is empty. Raises HTTPException:
-        the glossary is unknown or is for other languages."""
+        """Return the entries of a glossary, or no entries if the id is empty.
+
+        Raises:
+            HTTPException: the glossary is unknown or is for other languages.
+        """
         if not glossary_id:
             return ()
         stored = self._get(glossary_id)
@@ -66,7 +70,7 @@ class Glossaries:
         return stored.entries
 
     async def create(self, request: Request) -> Response:
-        """Keep a glossary whose target terms the run can write."""
+        """Create a glossary. The model of the languages must be able to write all target terms."""
         asked = await read_request(request, NewGlossary, self._access)
         if len(self._stored) >= MAX_GLOSSARIES:
             raise HTTPException(456, f"expected at most {MAX_GLOSSARIES} glossaries; delete some")
@@ -109,12 +113,12 @@ class Glossaries:
         return Response(status_code=204)
 
     def _asked(self, request: Request) -> _Stored:
-        """Return the glossary that the path of a request names."""
+        """Check the key of a request, and return the glossary that its path names."""
         check_key(request, self._access)
         return self._get(request.path_params["id"])
 
     def _get(self, glossary_id: str) -> _Stored:
-        """Return a glossary. Raises HTTPException: it is unknown."""
+        """Return a glossary by its id. Raises HTTPException: there is no such glossary."""
         if glossary_id not in self._stored:
             raise HTTPException(404, "glossary_id: no such glossary")
         return self._stored[glossary_id]

@@ -1,4 +1,4 @@
-"""Write the log in a thread, with the time, so that nothing waits for a reader of the log."""
+"""Write the log in a thread, so that the server does not wait while a line is written."""
 
 import logging
 import time
@@ -9,12 +9,13 @@ from queue import Queue
 
 LINE_FORMAT = "%(asctime)s %(message)s"
 _MAX_LINES = 1_000
-"""maximum number of lines that wait to be written; more are dropped"""
+"""maximum number of lines that wait to be written; further lines are dropped"""
 _END_TIMEOUT_S = 1.0
+"""maximum number of seconds to write the last lines when the server ends"""
 
 
 class _DroppingHandler(QueueHandler):
-    """Puts lines into a queue, and drops them if it is full."""
+    """Puts lines into a queue, and drops lines while the queue is full."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Drop the line."""
@@ -22,7 +23,7 @@ class _DroppingHandler(QueueHandler):
 
 @contextmanager
 def logging_in_background() -> Iterator[None]:
-    """Let a thread write the log of the package inside the block."""
+    """Inside the block, let a thread write the log of the package, each line with the time."""
     package = logging.getLogger("seq2seq_attn")
     former = package.handlers
     lines: Queue[logging.LogRecord] = Queue(_MAX_LINES)

@@ -14,7 +14,7 @@ _IN_PATH = {"in": "path", "required": True, "schema": {}}
 
 
 def describe_api(routes: Iterable[Route], parameters: Mapping[str, type[BaseModel]]) -> JsonObject:
-    """Return the OpenAPI document. `parameters` are the models of the parameters by path."""
+    """Return the OpenAPI document. `parameters` has the model of the parameters of a path."""
     paths: dict[str, JsonObject] = defaultdict(dict)
     for route in routes:
         operation: JsonObject = {

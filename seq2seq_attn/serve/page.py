@@ -1,4 +1,4 @@
-"""The page of the served runs, which a process writes when the server starts."""
+"""The page of the served runs, which a separate process writes when the server starts."""
 
 import asyncio
 import gzip
@@ -23,11 +23,15 @@ log = logging.getLogger(__name__)
 
 
 class Page:
-    """A page in memory, whose bytes all answers share."""
+    """A page in memory. All answers share the bytes of the page."""
 
     def __init__(self, arguments: Sequence[str], is_current: Callable[[], bool]) -> None:
-        """Store the arguments of `seq2seq export`. `is_current` returns whether the runs are still
-        those that the server has loaded."""
+        """Prepare the page without writing it.
+
+        Args:
+            arguments: The arguments of `seq2seq export`.
+            is_current: Returns whether no run was replaced since the server loaded the runs.
+        """
         self._arguments = arguments
         self._is_current = is_current
         self._plain = b""
@@ -36,8 +40,8 @@ class Page:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to write the page, unless it is written, is being written, or failed within the
-        last `RETRY_S` seconds."""
+        """Begin to write the page, unless the page is written or being written, or could not be
+        written within the last `RETRY_S` seconds."""
         if self._task is not None:
             has_waited = time.monotonic() > self._began_at + RETRY_S
             if self._plain or not self._task.done() or not has_waited:
@@ -46,7 +50,7 @@ class Page:
         self._task = asyncio.create_task(self._write())
 
     async def answer(self, request: Request) -> Response:
-        """Return the page, compressed if the client can read it. Raises HTTPException: the page
+        """Return the page, compressed if the client accepts this. Raises HTTPException: the page
         could not be written."""
         self.start()
         assert self._task is not None
@@ -62,7 +66,7 @@ class Page:
         return StreamingResponse(_chunks(content), 200, headers, "text/html")
 
     async def _write(self) -> None:
-        """Write the page, with parameters in full precision, or log why it cannot be written."""
+        """Write the page with parameters in full precision. Log the reason if this fails."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "page.html"
@@ -80,7 +84,7 @@ class Page:
 
 
 async def _export(arguments: Sequence[str]) -> str:
-    """Run `seq2seq export` in a process. Return its error, which is empty after success."""
+    """Run `seq2seq export` in a process. Return its last line of errors, or "" after success."""
     command = ["-m", "seq2seq_attn", "export", "--weights", "fp32", *arguments]
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=PIPE, stderr=PIPE
@@ -96,7 +100,8 @@ async def _export(arguments: Sequence[str]) -> str:
 
 
 async def _chunks(content: bytes) -> AsyncIterator[memoryview]:
-    """Yield the content in parts, so that a client that does not read holds one part only."""
+    """Yield the content in parts, so that only a single part is held in memory for a client that
+    does not read."""
     view = memoryview(content)
     for start in range(0, len(content), _CHUNK_BYTES):
         yield view[start : start + _CHUNK_BYTES]

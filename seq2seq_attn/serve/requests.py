@@ -1,4 +1,4 @@
-"""Read requests: their parameters, their key and the name of the host that they ask for."""
+"""Read and check the parameters, the key and the host name of a request."""
 
 import asyncio
 import base64
@@ -28,11 +28,11 @@ _MAX_FIELDS = 1_000
 _DEEPL_SPLITTING = {"0": "off", "1": "auto", "nonewlines": "auto"}
 """values of `split_sentences` that DeepL's clients send"""
 Language = Annotated[str, AfterValidator(short_code)]
-"""a language, read as the code that the names of language pairs have"""
+"""a language code, converted to the form that names of language pairs have"""
 
 
 class Access(NamedTuple):
-    """Who may ask for what."""
+    """Rules of access: which clients may ask, and how much."""
 
     key: str = ""
     """key that clients must send; empty if clients need no key"""
@@ -41,7 +41,7 @@ class Access(NamedTuple):
     hosts: Sequence[str] = ()
     """names of this machine that clients use, besides its addresses and `localhost`"""
     origins: Sequence[str] = ()
-    """origins of pages that may read answers; `*` stands for all"""
+    """origins of web pages that may read answers; `*` stands for all origins"""
 
 
 class Detection(BaseModel):
@@ -51,12 +51,12 @@ class Detection(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the request."""
+        """Return the texts of the request."""
         return [self.q] if isinstance(self.q, str) else self.q
 
 
 class Translation(Detection):
-    """The parameters that both protocols of translation have."""
+    """The parameters that requests for translations have in both APIs."""
 
     split_sentences: Annotated[
         Literal["auto", "off"], BeforeValidator(lambda sent: _DEEPL_SPLITTING.get(str(sent), sent))
@@ -73,7 +73,7 @@ class LibreTranslation(Translation):
 
 
 class LibreDocument(LibreTranslation):
-    """The parameters of LibreTranslate's `/translate_file`. Its texts are those of the document."""
+    """The parameters of LibreTranslate's `/translate_file`. The document has the texts."""
 
     q: SkipJsonSchema[str | list[str]] = ""
     file: bytes
@@ -82,7 +82,7 @@ class LibreDocument(LibreTranslation):
 
     @property
     def form(self) -> str:
-        """The form of the document: the suffix of its name."""
+        """Return the form of the document, which is the suffix of its name."""
         return self.file_name.lower().rpartition(".")[2]
 
 
@@ -109,11 +109,11 @@ ParametersT = TypeVar("ParametersT", bound=Detection)
 
 
 async def read_request(request: Request, kind: type[ParametersT], access: Access) -> ParametersT:
-    """Read and check the parameters of a request, and its key.
+    """Check the key of a request, and return the checked parameters.
 
     Raises:
-        HTTPException: as `read_values`, the key is wrong, a parameter has a wrong value, or the
-            texts are too long.
+        HTTPException: the body cannot be read, the key is wrong, a parameter has a wrong value, or
+            the texts are too long.
     """
     values = await read_values(request)
     check_key(request, access, values.get("api_key"))
@@ -122,8 +122,8 @@ async def read_request(request: Request, kind: type[ParametersT], access: Access
     except ValidationError as error:
         problems = error.errors(include_url=False)
         name = problems[0]["loc"][0]
-        same = [problem for problem in problems if problem["loc"][0] == name]
-        raise HTTPException(400, f"{name}: {expected(same)}") from None
+        of_parameter = [problem for problem in problems if problem["loc"][0] == name]
+        raise HTTPException(400, f"{name}: {expected(of_parameter)}") from None
     if sum(map(len, parameters.texts)) > access.max_characters:
         raise HTTPException(413, f"the texts: expected at most {access.max_characters} characters")
     return parameters
@@ -135,9 +135,8 @@ async def read_values(request: Request) -> dict[str, Any]:
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             in_body = await _read_body(request)
-        json.dumps(
-            in_body, ensure_ascii=False, default=repr
-        ).encode()  # raises an error for a lone surrogate
+        written = json.dumps(in_body, ensure_ascii=False, default=repr)
+        written.encode()  # raises an error for a lone surrogate
         values = {**parse_form(request.url.query), **in_body}
     except TimeoutError:
         raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
@@ -147,8 +146,8 @@ async def read_values(request: Request) -> dict[str, Any]:
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
-    """Return the parameters in the body: a form, or a JSON object, which many clients send without
-    its content type. Raises ValueError: it is neither."""
+    """Return the parameters in the body, which is a form or a JSON object. Many clients send JSON
+    without its content type. Raises ValueError: the body is neither a form nor a JSON object."""
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -173,7 +172,7 @@ def parse_form(text: str) -> dict[str, Any]:
 
 
 def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the values of a form by name. The value of a repeated name is a list."""
+    """Return the values of a form by name. A name that is repeated has a list of values."""
     lists: dict[str, list[Any]] = {}
     for name, value in items:
         lists.setdefault(name, []).append(value)
@@ -181,9 +180,16 @@ def _group_by_name(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_key(request: Request, access: Access, in_body: object = None) -> None:
-    """Check the key of a request, if clients need one. It stands in the body or the query as
-    `api_key`, or in the header `Authorization` as `DeepL-Auth-Key KEY`, `Bearer KEY` or the
-    password of `Basic`. Raises HTTPException: no key is right."""
+    """Check the key of a request, if clients need a key. A client sends the key in the body or the
+    query as `api_key`, or in the header `Authorization` as `DeepL-Auth-Key KEY`, `Bearer KEY` or
+    the password of `Basic`.
+
+    Args:
+        in_body: the key in the body.
+
+    Raises:
+        HTTPException: the request has no valid key.
+    """
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() not in ("deepl-auth-key", "bearer", "basic"):
         credentials = ""
@@ -200,8 +206,9 @@ def check_key(request: Request, access: Access, in_body: object = None) -> None:
 def is_expected_host(host: str, names: Collection[str]) -> bool:
     """Return whether the header `Host` is an address, `localhost` or one of `names`.
 
-    A page of another site can make its own name resolve to this machine (DNS rebinding), and would
-    then be allowed to read answers. Its requests have its name in this header.
+    A web site can make its own host name resolve to this machine (DNS rebinding). Its pages would
+    then be allowed to read answers. Requests from these pages have the site's host name in the
+    header, and are rejected.
     """
     name = host
     try:

@@ -21,7 +21,7 @@ TRANSLATORS: dict[Pair, Any] = {}
 
 
 class Served(NamedTuple):
-    """What the process that translates has loaded."""
+    """The language pairs that the process has loaded, with the limits of each pair."""
 
     batch_sizes: dict[Pair, int]
     """the maximum number of lines per batch"""
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     texts: list[str]
     """the translations, best first"""
     warnings: tuple[str, ...] = ()
-    """what may be wrong with the best translation"""
+    """possible faults of the best translation"""
     unknown: tuple[str, ...] = ()
     """the source words that the model does not know"""
 
@@ -52,8 +52,11 @@ def start_worker() -> None:
 def load_runs(
     runs: Mapping[Pair, Run], imports: Sequence[str], options: Mapping[str, str]
 ) -> Served:
-    """Import modules with variants and load runs with options of `load`. Raises UserError as
-    `load`."""
+    """Import modules with variants, and load runs with the options of `load`.
+
+    Raises:
+        UserError: as `load`, or a module has raised an error.
+    """
     # This import loads torch, which the process of the HTTP server does not need.
     from seq2seq_attn.translate.load import load
 
@@ -68,7 +71,7 @@ def load_runs(
             except Exception as error:
                 if place_in_module(error) is None:
                     raise
-                # the process of the HTTP server does not know the module, nor its exceptions
+                # the HTTP server has not imported the module, and cannot read its exceptions
                 raise UserError(located(error)) from None
             search = TRANSLATORS[pair].search
             served.batch_sizes[pair] = search.batch_size
@@ -79,9 +82,9 @@ def load_runs(
 def translate_batch(
     pair: Pair, options: Mapping[str, Any], texts: Sequence[str]
 ) -> list[Answer | None]:
-    """Return the answers to the lines of a batch. `options` are those of `translate_lines`. If the
-    batch fails, each line is translated alone, so that a line does not harm other clients. The
-    answer to a line that fails is None."""
+    """Return the answers to the lines of a batch. The answer to a line that cannot be translated is
+    None. If the batch fails, each line is translated alone, so that a line of one client does not
+    harm other clients. `options` are options of `translate_lines`."""
     translator = TRANSLATORS[pair]
     try:
         translated = translator.translate_lines(texts, keep_attention=False, **options)
@@ -89,7 +92,7 @@ def translate_batch(
     except Exception as error:
         if len(texts) > 1:
             return [translate_batch(pair, options, [text])[0] for text in texts]
-        # Only type and line are logged, because the message may contain text of the client.
+        # Only type and place of the error are logged: its message may contain text of the client.
         place = place_in_module(error) or "this package"
         log.error("a line was not translated: %s in %s", type(error).__name__, place)
         return [None]
@@ -98,7 +101,7 @@ def translate_batch(
 
 
 def _answer(translations: Sequence[Any]) -> Answer | None:
-    """Return the answer to a line from its translations, without repeated texts. It is None if the
+    """Return the answer to a line from its translations, without repeated texts. Return None if the
     model's probabilities are not numbers."""
     best = translations[0]
     if not math.isfinite(best.log_prob):
@@ -108,13 +111,14 @@ def _answer(translations: Sequence[Any]) -> Answer | None:
 
 
 def join_answers(parts: Sequence[Answer]) -> Answer:
-    """Return the answer to a text from the answers to its lines and line ends. Where a line has
-    fewer translations than another, its best translation is used."""
+    """Return the answer to a text from the answers to its lines and line ends. Translation k of the
+    text consists of translation k of each line, or of the best translation of a line that has fewer
+    translations."""
     texts = []
     for rank in range(max(len(part.texts) for part in parts)):
         joined = ""
         for part in parts:
-            joined += part.texts[rank if rank < len(part.texts) else 0]
+            joined += part.texts[rank] if rank < len(part.texts) else part.texts[0]
         texts.append(joined)
     warnings = chain.from_iterable(part.warnings for part in parts)
     unknown = chain.from_iterable(part.unknown for part in parts)
@@ -122,7 +126,7 @@ def join_answers(parts: Sequence[Answer]) -> Answer:
 
 
 def check_glossary(pair: Pair, glossary: Glossary) -> None:
-    """Raise UserError if no run translates the pair or the run cannot require a term."""
+    """Raise UserError if no run translates the pair, or its model cannot write a target term."""
     if pair not in TRANSLATORS:
         raise UserError(f"{' to '.join(pair)}: not served")
     TRANSLATORS[pair].translate_lines([], glossary=glossary)
@@ -132,8 +136,8 @@ def detect(texts: Sequence[str], pairs: Iterable[Pair]) -> dict[str, float]:
     """Detect the source language of texts from their first 1,000 characters. Return the source
     languages of `pairs` with their probabilities in percent, the most probable language first.
 
-    A probability is that among these languages, times the share of the text that the vocabulary
-    knows, because the text may be in none of them.
+    The probability of a language among these languages is multiplied by the share of the text that
+    the vocabulary explains, because the text may be in another language.
     """
     words = "\n".join(texts)[:1_000].split()
     explanations = {}
@@ -151,11 +155,12 @@ def detect(texts: Sequence[str], pairs: Iterable[Pair]) -> dict[str, float]:
 
 def _explain_by_vocabulary(translator: Any, words: Sequence[str]) -> tuple[float, float]:
     """Return the cost of words (minus their log-probability) under the source vocabulary, and the
-    share of their characters in words that cost less than their letters.
+    share of the characters that are in explained words. A word is explained if it costs less than
+    its spelling with an alphabet of 30 letters.
 
     The probability of a token is 1 / (rank * ln(size)) by Zipf's law, where size is the number of
-    types, because vocabularies are sorted by frequency. An unknown token is spelled with 30
-    letters.
+    types, because vocabularies are sorted by frequency. An unknown token costs as much as its
+    spelling.
     """
     vocab = translator.source_vocab
     log_size = math.log(math.log(len(vocab)))

@@ -152,8 +152,7 @@ class TrainState:
             return False
         every_updates = config.validation.every_updates
         if every_updates is None:
-            is_end_of_epoch = self.batches_done == 0
-            return is_end_of_epoch
+            return self.batches_done == 0  # an epoch is complete
         return self.update % every_updates == 0
 
     def is_save_due(self, config: TrainConfig) -> bool:
@@ -262,11 +261,10 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
 def _weights(updater: Updater) -> dict[str, Tensor]:
     """Return the parameters and buffers of the trained models, and the average of the weights, by
     name. A parameter that layers share has a single name."""
-    weights: dict[str, Tensor] = {}
-    for name, parameter in updater.trained.named_parameters():
-        weights[f"model/{name}"] = parameter
-    for name, buffer in updater.trained.named_buffers():
-        weights[f"model/{name}"] = buffer
+    weights = {}
+    trained = updater.trained
+    for name, tensor in [*trained.named_parameters(), *trained.named_buffers()]:
+        weights[f"model/{name}"] = tensor
     if updater.average:
         for name, average in updater.average.weights.items():
             weights[f"average/{name}"] = average
