@@ -1,4 +1,4 @@
-"""Read from runs what a page shows of their test set: sentences, and how well they translate it."""
+"""Read the test sentences of runs for a page, and the accuracy of their translations by length."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,13 @@ NUM_SENTENCES = 24
 LENGTHS_PER_POINT = 3
 """number of sentence lengths that share a point of the curve"""
 LEAST_EQUAL = 0.2
-"""share of translations that equal the reference, below which the curve has chrF instead"""
+"""The curve shows the share of translations that equal the reference. If this share is below
+LEAST_EQUAL for every run, the curve shows chrF instead."""
 
 
 def kept_values(runs: Sequence[Run]) -> JsonObject:
-    """Return test sentences with references, from short to long, and the accuracy by length."""
+    """Return at most `NUM_SENTENCES` test sentences with references, from short to long, and the accuracy
+    by length. The values are empty if the runs have no common test set."""
     pairs = _test_pairs(runs)
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
     sentences = []
@@ -29,10 +31,11 @@ def kept_values(runs: Sequence[Run]) -> JsonObject:
 
 
 def _test_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return the test pairs that the runs keep; no pairs if they keep none, or different ones."""
+    """Return the test pairs of the runs. Return no pairs if a run has no saved set, or if the runs
+    have different sets."""
     try:
         sets = [run.read_set(_set_name(run)) for run in runs]
-    except UserError:  # for example a run from a hub, which has no text
+    except UserError:  # for example, a run from the hub has no saved sets
         return []
     if any(text != sets[0] for text in sets):
         return []
@@ -40,11 +43,12 @@ def _test_pairs(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> JsonObject:
-    """Return how well each run translates test sentences of similar length.
+    """Return the accuracy of each run on test sentences of similar length.
 
-    `accuracy` has a point for each group of sentences: for each run, the share of translations that
-    equal the reference. If few translations do, it is chrF instead, divided by 100. There are no
-    points unless `evaluate` has saved the translations of all runs.
+    `accuracy` has a point for each group of sentences. A point has, for each run, the share of
+    translations that equal the reference. If few translations equal the reference, the point has
+    chrF divided by 100 instead. There are no points unless `evaluate` has saved the translations by
+    all runs.
     """
     is_spaced = separates_words(runs[0].config.data.source_language)
     points: list[JsonObject] = []
@@ -54,7 +58,7 @@ def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -
     sources, references = zip(*pairs, strict=True)
     try:
         saved = [_saved_lines(run) for run in runs]
-    except UserError:  # there are no translations
+    except UserError:  # a run has no saved translations
         return curve
     if any(len(lines) != len(pairs) for lines in saved):
         return curve
@@ -70,7 +74,8 @@ def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -
         [members] = np.nonzero(groups == group)
         shares = is_equal[:, members].mean(axis=1).tolist()
         if has_chrf:
-            shares = [one.subset(members).score().score / 100 for one in statistics]
+            scores = [corpus.subset(members).score().score for corpus in statistics]
+            shares = [score / 100 for score in scores]
         inside = lengths[members].tolist()
         point = {"length": float(np.mean(inside)), "count": len(inside), "shares": shares}
         points.append(point | {"shortest": min(inside), "longest": max(inside)})
@@ -78,11 +83,14 @@ def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -
 
 
 def _set_name(run: Run) -> str:
-    """Return the name of the run's first test set, or of the validation set if it has no other."""
-    return run.splits[:2][-1]
+    """Return the name of the run's first test set, or of the validation set if there is no test
+    set."""
+    valid, *test_sets = run.splits
+    return test_sets[0] if test_sets else valid
 
 
 def _saved_lines(run: Run) -> list[str]:
-    """Return the translations of the set that `evaluate` has saved in the run."""
+    """Return the translations of the set, which `evaluate` has saved in the run. Raises UserError:
+    there are no saved translations."""
     content = ListedFiles(run.hyps_dir, within=run.path).read(f"{_set_name(run)}.txt")
     return content.decode().split("\n")[:-1]

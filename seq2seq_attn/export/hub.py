@@ -20,7 +20,7 @@ _CORPORA = {
     "captions": ("the generated captions of seq2seq-attn, under its license (MIT)", "mit"),
     "multi30k": ("Multi30k, for non-commercial research and education", "other"),
 }
-"""for each corpus with a name, a description and the license of a model trained on it"""
+"""the description of each built-in corpus, and the license of a model that is trained on it"""
 _MEASURES = ("bleu", "chrf", "ter")
 """measures that the card shows"""
 
@@ -34,8 +34,8 @@ def push_run(
 
     Args:
         repository: `OWNER/NAME`. The repository is created if it does not exist.
-        license: the hub's name of a license, such as `cc-by-4.0`. None takes the license that
-            belongs to the corpus, or `unknown` for a text of your own.
+        license: the hub's name of a license, such as `cc-by-4.0`. By default, the license belongs
+            to the corpus, and is `unknown` for a text of your own.
         is_private: whether a new repository is private.
 
     Raises:
@@ -57,9 +57,9 @@ def push_run(
 
 
 def make_card(run: Run, repository: str, license: str | None = None) -> str:
-    """Make the model card of a run from the records of the run.
+    """Return the model card of a run, made from the records of the run.
 
-    The card holds metadata for the hub, and then scores, training and license as text.
+    The card has metadata for the hub, followed by scores, training and license as text.
 
     Raises:
         UserError: a record is damaged.
@@ -137,10 +137,10 @@ def _metadata(run: Run, scores: Sequence[_Score], license: str) -> str:
 
 
 def _scores(run: Run) -> Iterator[_Score]:
-    """Yield the scores that `evaluate` saved in the run.
+    """Yield the scores of the run that `evaluate` saved in the run.
 
-    The only run of a measure is taken whatever its name, because the run may have been renamed
-    since its evaluation.
+    If the report has a single run, its scores are taken whatever the name, because the run may have
+    been renamed since its evaluation.
     """
     path = run.path / "report.json"
     if not path.exists():

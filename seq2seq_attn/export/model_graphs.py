@@ -2,8 +2,8 @@
 graph `step` makes one decoder step.
 
 `torch.export` records the operations of `Seq2Seq.prepare` and `Seq2Seq.step`, without the fast
-implementations of `model/fast/`. Nothing here depends on variants. The graphs work for any number
-of sentences and of source positions. Dimensions that grow with the steps are dynamic too.
+implementations of `model/fast/`. This module works for all variants alike. The graphs work for any
+number of sentences and of source positions. Dimensions that grow with the steps are dynamic too.
 
 Shapes: B sentences, S source positions, V target vocabulary.
 """
@@ -91,8 +91,9 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     """Export a model as graphs.
 
     Raises:
-        UsageError: the operations of the model depend on values, as with several sources; or its
-            state changes its structure from step to step; or its output points to earlier tokens.
+        UsageError: the operations of the model depend on values, as with several sources; the
+            structure of the state changes from step to step; the output layer points to earlier
+            tokens; or the graphs give other results than the model.
     """
     if model.output.needs_history:
         raise UsageError(
@@ -100,7 +101,7 @@ def export_graphs(model: Seq2Seq) -> Graphs:
         )
     model = model.eval()
     ids_BS = torch.full((3, 5), len(SPECIALS))
-    ids_BS[:, -2:] = EOS  # two EOS per line, as a line of two sentences has
+    ids_BS[:, -2:] = EOS  # two EOS per line, as in a line of two sentences
     previous_B = ids_BS[:, -1].clone()
     with torch.no_grad(), speed.plain(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of PyTorch's exporter do not matter here
@@ -112,7 +113,7 @@ def export_graphs(model: Seq2Seq) -> Graphs:
         step_inputs = (previous_B, memory_leaves, state_leaves)
         logging.getLogger("torch.fx").setLevel(logging.ERROR)
         try:
-            with redirect_stderr(io.StringIO()):  # where the exporter prints the graph of an error
+            with redirect_stderr(io.StringIO()):  # after an error, the exporter prints its graph
                 prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
                 step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
         except Exception as error:  # the exporter raises private classes of errors
@@ -126,7 +127,7 @@ def export_graphs(model: Seq2Seq) -> Graphs:
 @torch.no_grad()
 def _check_sentence(graphs: Graphs, model: Seq2Seq) -> None:
     """Make two steps for two sentences by the graphs and by the model, and compare the results. The
-    sizes differ from those that the graphs were recorded with.
+    numbers of sentences and positions differ from those with which the graphs were recorded.
 
     Raises:
         UsageError: the graphs fail or give other results than the model.
@@ -157,16 +158,14 @@ def _reason(error: Exception) -> str:
 
 
 def _names(kind: str, leaves: Sequence[Tensor | None]) -> list[str]:
-    """Return a name for each tensor among the leaves, such as `state_0`."""
+    """Return a name for each leaf that is a tensor, such as `state_0`."""
     num_tensors = sum(leaf is not None for leaf in leaves)
     return [f"{kind}_{index}" for index in range(num_tensors)]
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:
-    """Export a module whose inputs have dynamic dimensions of the kind `dimension`.
-
-    PyTorch's exporter fixes dimensions of size 0 or 1, so these are not declared dynamic.
-    """
+    """Export a module. All dimensions of its inputs are dynamic, of the kind `dimension`, except
+    dimensions of size 0 or 1, which PyTorch's exporter fixes."""
 
     def free_dimensions(leaf: Tensor | None) -> dict[int, Any] | None:
         if leaf is None:
@@ -181,8 +180,8 @@ def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> Expor
 
 
 def decompose(program: ExportedProgram, decompositions: dict[Any, Any]) -> ExportedProgram:
-    """Replace operations by simpler operations. Guards of sizes are dropped, because they raise
-    errors for some encoders; `_check_sentence` tries another size instead."""
+    """Replace operations by simpler operations. Drop the checks of sizes ("guards"), which raise
+    errors for some encoders; `_check_sentence` tries other sizes instead."""
     program._guards_code = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,6 +1,6 @@
 """Write a run as ONNX: `prepare.onnx`, `step.onnx`, `model.json`, and a manifest of their SHA-256.
 
-A program needs nothing but these files to translate tokens.
+A program that translates needs only these files.
 """
 
 import logging
@@ -23,7 +23,7 @@ from seq2seq_attn.runtime.extras import require
 from seq2seq_attn.text.vocab import BOS, EOS, UNK
 
 FILES = ("prepare.onnx", "step.onnx", "*.onnx.data", "model.json", MANIFEST)
-"""patterns of the files of a folder"""
+"""patterns of the names of the files that are written"""
 
 
 def export_onnx(run: Run, folder: Path) -> None:
@@ -48,8 +48,8 @@ def export_onnx(run: Run, folder: Path) -> None:
 
 
 def write_graphs(graphs: Graphs, folder: Path) -> None:
-    """Write `prepare.onnx` and `step.onnx` into a folder, which is created, and run them for a
-    sentence. Raises UsageError if this fails."""
+    """Write `prepare.onnx` and `step.onnx` into a folder, which is created, and run both graphs for
+    a sentence. Raises UsageError if a graph cannot be written or run."""
     folder.mkdir(parents=True, exist_ok=True)
     memory_and_state = [*graphs.memory, *graphs.state]
     next_state = [f"next_{name}" for name in graphs.state]
@@ -69,7 +69,7 @@ def _write_graph(
     outputs: Sequence[str],
     values: dict[str, Any],
 ) -> None:
-    """Write a graph, and run it with `values`, to which its outputs are added."""
+    """Write a graph, run the graph with the inputs in `values`, and add the outputs to `values`."""
     from onnx.reference import ReferenceEvaluator
 
     # PyTorch logs warnings of missing packages that this export does not need.
@@ -85,9 +85,9 @@ def _write_graph(
             graph = ReferenceEvaluator(str(path))
             results: Any = graph.run(None, {name: values[name] for name in graph.input_names})
             values |= zip(outputs, results, strict=True)
-        except Exception as error:  # the innermost error names the operation
+        except Exception as error:
             cause: BaseException = error
-            while cause.__cause__ is not None:
+            while cause.__cause__ is not None:  # the innermost error names the operation
                 cause = cause.__cause__
             reason = " ".join(str(cause).split())
             raise UsageError(f"this model cannot be written as ONNX: {reason[:300]}") from error

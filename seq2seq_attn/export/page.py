@@ -1,6 +1,7 @@
-"""Write a web page in which a run translates, or two runs side by side.
+"""Write a web page in which the reader's browser translates with a run, or with two runs side by
+side.
 
-The page is one file, with the graphs and parameters of the models, the tokenizers, and the
+The page is a single file, with the graphs and parameters of the models, the tokenizers, and the
 interpreter of the graphs.
 """
 
@@ -76,7 +77,7 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
 
 
 def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
-    """Return everything that the page knows of a run, as plain JSON."""
+    """Return the model, tokenizers and settings of a run as plain JSON."""
     config = run.config
     model, _ = run.load_model(config.model)
     for option in ("method", "coverage_penalty", "no_repeat_ngram", "scorers", "prefix"):
@@ -85,8 +86,8 @@ def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
             log.warning("%s: the page searches without search.%s=%s", run.path, option, value)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]
-    # The second output holds the attention weights. If no operation reads them, they are a mean
-    # over heads that is only shown, and forcing them would have no effect.
+    # The second output holds the attention weights. The page can replace them by weights that the
+    # reader chooses, unless no operation reads them: then they are a mean over heads, for display.
     weights = json.dumps({"$": step["outputs"][1]})
     can_force = model.has_attention and weights in json.dumps(step["nodes"])
     kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"

@@ -5,12 +5,13 @@ with nodes in the order of execution. Operations have PyTorch's names without `a
 for example `tanh` or `add.Tensor`. `add`, `mul` and `getitem` are Python's operations, on sizes and
 lists.
 
-Arguments are positional, in the order of the operation's schema. Arguments that concern placement
-are left out, and so are defaults at the end. An argument is a number, string, boolean, null, list,
-or `{"$": name}`, which names a node, an input, a weight, `inf`, `-inf` or `nan`. A dtype is a
-string. The first argument of `scan` is a graph, the body of the loop.
+Arguments are positional, in the order of the operation's schema. Arguments that concern placement,
+such as the device, are left out, and so are arguments at the end that have their defaults. An
+argument is a number, string, boolean, null, list, or `{"$": name}`, which names a node, an input, a
+weight, `inf`, `-inf` or `nan`. A dtype is a string. The first argument of `scan` is a graph, the
+body of the loop.
 
-In this file, weights are the parameters and constants of the graphs.
+In this file, "weights" are the parameters and constants of the graphs.
 """
 
 import base64
@@ -33,9 +34,9 @@ _KNOWN = json.loads((Path(__file__).parent / "web" / "operations.json").read_byt
 """the dtypes of the interpreter, and the largest number of arguments of each operation"""
 _PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")
 WeightFormat = Literal["int16", "fp32", "int8"]
-"""How parameters that are matrices are stored. `int16` and `int8` store integers with a scale for
-each row. Other tensors are never rounded. Integers of 16 bits lie 7 times closer to the parameters
-of the demo's models than float16."""
+"""The format in which parameters that are matrices are stored: `int16` and `int8` are integers with
+a scale for each row. Other tensors are never rounded. For the models of the demo, the error of
+integers of 16 bits is 7 times smaller than that of float16."""
 
 
 def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> JsonObject:
@@ -43,8 +44,8 @@ def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> Json
 
     Returns:
         `program` has the graphs `prepare` and `step`, the names of the tensors of `memory` and
-        `state`, and the name, shape and dtype of each weight.
-        `weights` has the data of the weights in this order, little-endian, in base64.
+        `state`, and the name, shape and dtype of each weight. `weights` has the data of all weights
+        in the order of the list in `program`, little-endian, in base64.
 
     Raises:
         UsageError: a graph has an operation, a dtype or an argument that the interpreter does not
@@ -63,9 +64,9 @@ def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> Json
 
 
 class _Weights:
-    """The weights of several graphs. A matrix that the graphs share is stored once.
+    """The weights of several graphs. A weight that graphs share is stored once.
 
-    Two weights are the same if they have the same place in memory, shape, strides and dtype.
+    Two tensors are the same weight if their address, shape, strides and dtype are equal.
     """
 
     def __init__(self, weight_format: WeightFormat) -> None:
@@ -85,10 +86,8 @@ class _Weights:
         return str(self.entries[place]["name"])
 
     def _encode(self, tensor: Tensor, is_parameter: bool) -> tuple[str, list[Tensor]]:
-        """Return the dtype in which a tensor is stored, and the tensors to store.
-
-        Rounded integers are followed by the scale of each row.
-        """
+        """Return the name of the dtype in which a tensor is stored, and the tensors to store: the
+        converted tensor, or integers and the scale of each row."""
         if tensor.dtype == torch.bool:
             return "bool", [tensor]
         if not tensor.is_floating_point():
@@ -137,7 +136,8 @@ def _with_known_operations(program: ExportedProgram) -> ExportedProgram:
 def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> JsonObject:
     """Return the nodes and outputs of a graph as plain JSON.
 
-    `names` has the name of the weight for each placeholder that stands for a weight.
+    Args:
+        names: the names of weights by the names of their placeholders.
     """
 
     def encode(argument: Any) -> Any:
@@ -185,12 +185,10 @@ def _name(operation: Any) -> str:
 
 
 def _operation(node: fx.Node) -> tuple[str, list[Any]]:
-    """Return the name of a node's operation, and the arguments by position.
-
-    Arguments that concern placement are left out, and so are defaults at the end.
-    """
+    """Return the name of a node's operation, and the positional arguments as the module's docstring
+    describes them."""
     if not isinstance(node.target, torch._ops.OpOverload):
-        # The operation is a function of Python's `operator`, or `scan`.
+        # The operation is a function of Python's module `operator`, or `scan`.
         return getattr(node.target, "__name__", str(node.target)), list(node.args)
     schema = node.target._schema.arguments
     passed = dict(node.kwargs)

@@ -1,7 +1,5 @@
-"""Describe the tokenizers, vocabularies and search options of a run as plain JSON values.
-
-A program that translates needs them besides the graphs of the model.
-"""
+"""Describe the tokenizers, vocabularies and search options of a run as plain JSON values, which a
+program that translates needs besides the graphs of the model."""
 
 import re
 
@@ -24,8 +22,8 @@ _SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 
 
 def describe_run(run: Run) -> JsonObject:
-    """Return the tokenizers and vocabularies of both sides, special ids, search options, and
-    facts about lines.
+    """Return the tokenizers and vocabularies of both sides, the ids of special tokens, the search
+    options, and facts about the lines and words of the training text.
 
     Raises:
         UserError: a file of the run is missing or damaged.
@@ -45,6 +43,7 @@ def describe_run(run: Run) -> JsonObject:
 
 
 def _describe_side(language: str, vocab: Vocab, tokenizer: Source) -> JsonObject:
+    """Return the language, the vocabulary and the tokenizer of the source or the target."""
     return {
         "language": language,
         "language_name": english_name(language).capitalize(),

@@ -1,4 +1,4 @@
-"""Choose the sentence whose attention an HTML report begins with."""
+"""Choose the sentence whose attention map an HTML report shows first."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,15 @@ import numpy as np
 from seq2seq_attn.translate.attention_map import LEVELS, PackedMap
 
 MIN_TOKENS = 8
-"""An example needs at least this many tokens, without <eos>, on each side to show something."""
+"""the least number of tokens on each side of an example, without <eos>"""
 MAX_TOKENS = 16
-"""An example has at most this many tokens, without <eos>, on each side, to be read at a glance."""
+"""the largest number of tokens on each side of an example, without <eos>, so that readers take in
+the map at a glance"""
 _EXACT = 100.0
+"""the chrF of an exact translation"""
 _NEAR = 5.0
-"""If no translation is exact, translations within this many chrF of the best count as equally
-good."""
+"""If no translation is exact, translations count as equally good if their chrF is at most this much
+below the best chrF."""
 _DISTANCE = 3
 """A target word is reordered if an earlier target word attends to a source position that is at
 least this many positions further right."""
@@ -28,8 +30,8 @@ def choose_example(
     candidates are all sentences of this run that have such a map. Three steps choose one of them:
 
     1. Keep the sentences of middle length. If there are none, keep all candidates.
-    2. Keep the sentences that the run translates best. If every other run translates some of these
-       sentences worse, keep only those.
+    2. Keep the sentences that the run translates best. If there are sentences among them that all
+       other runs translate worse, keep only these sentences.
     3. Choose the sentence with the most reordered words.
 
     Args:
@@ -62,10 +64,8 @@ def _is_middle_length(packed: PackedMap) -> bool:
 def _best_translated(
     rows: Sequence[int], run: int, chrf: Sequence[Sequence[float]]
 ) -> Sequence[int]:
-    """Return the sentences that a run translates best.
-
-    If every other run translates some of these sentences worse, return only those.
-    """
+    """Return the sentences that a run translates best. If there are sentences among them that all
+    other runs translate worse, return only these sentences."""
     scores = chrf[run]
     best = max(scores[row] for row in rows)
     lowest = best if best >= _EXACT else best - _NEAR
@@ -79,11 +79,8 @@ def _best_translated(
 
 
 def reordering_key(packed: PackedMap) -> tuple[int, float]:
-    """Return a key that sorts examples.
-
-    Its parts are the number of reordered target words, and the mean over target words of the
-    largest attention weight.
-    """
+    """Return a key by which examples are sorted: the number of reordered target words, and the mean
+    over target words of the largest attention weight."""
     levels_TS = packed.levels_TS()
     largest_T = levels_TS.max(axis=1)
     # A word whose weights are all at most half of the scale points to no single source position.

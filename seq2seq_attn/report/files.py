@@ -72,9 +72,9 @@ def write_report_files(
         files: The files by kind: `json`, `report` (a page to read, .md or .html) and `csv` (a
             row per score).
         plots: The format of plots, which are written beside the first file. None writes no plots.
-        page: Returns the HTML page.
-        is_named: Whether the user named the files. If not, the files are in a run directory, which
-            may come from a stranger, so a link is replaced instead of followed.
+        page: A function that returns the HTML page.
+        is_named: Whether the user named the files. Otherwise, the files are in a run directory,
+            which may come from a stranger, so a symbolic link is replaced instead of followed.
     """
     pictures = []
     if plots and files:
@@ -144,7 +144,7 @@ def _bucket_cells(scores: SetScores, bucket: Bucket) -> JsonObject:
         "test_set": _without_formula(scores.name),
         "num_concatenated": scores.num_concatenated,
         "length": bucket.label,
-        # The whole set has no bounds, but its `lower` is 0.
+        # The whole set has no lower end, although `lower` of its bucket is 0.
         "lower": None if is_whole else bucket.lower,
         "upper": bucket.upper,
         "num_pairs": len(bucket),
@@ -155,7 +155,7 @@ def _bucket_cells(scores: SetScores, bucket: Bucket) -> JsonObject:
 def _score_rows(
     cells: JsonObject, kind: str, names: Sequence[str], by_metric: Mapping[str, list[ArmScore]]
 ) -> list[JsonObject]:
-    """Return a row for each metric and each named run or arm; `cells` begin each row."""
+    """Return a row for each metric and each run or arm. Each row begins with `cells`."""
     rows = []
     for metric, scores in by_metric.items():
         for name, score in zip(names, scores, strict=True):

@@ -24,14 +24,14 @@ from seq2seq_attn.translate.attention_map import MAP_NOTE, PackedMap
 Maps = Sequence[PackedMap | None]
 """the attention map of each sentence, None for a sentence without a map"""
 TokenLists = dict[tuple[str, ...], int]
-"""Each distinct list of tokens with its index in the page. Runs with equal tokenizers have equal
-source tokens, which the page then holds once."""
+"""The index of each distinct list of tokens in the page. Runs with equal tokenizers have equal
+lists of source tokens, and the page holds each list once."""
 MAP_CHARACTERS = 1_000
-"""The average number of characters for an attention map. A page with 1,000 sentences and two runs
-then stays under 3 MB, texts included."""
+"""The average number of characters of an attention map, with which a page with 1,000 sentences and
+two runs stays under 3 MB, texts included."""
 FLOORS = (1, 3, 8, 20, 50)
-"""Candidates for the smallest weight that is kept, in 255ths; the first that makes the maps fit is
-taken."""
+"""Candidates for the smallest weight that is kept, in 255ths. The first candidate with which the
+maps fit into the page is chosen."""
 MAX_VALIDATIONS = 200
 """The most points of a learning curve. A curve with more validations is thinned evenly."""
 
@@ -73,8 +73,8 @@ def html_report(
     Args:
         sets: The sets that were scored, without the pooled set of all test sets.
         translations: For each run of the report, its translations of each set.
-        histories: For each run, its configuration and its validations in the order of updates. Both
-            are empty if the page should not show them.
+        histories: For each run, the configuration and the validations in the order of updates. Both
+            are empty for a system that the page shows without a configuration, such as an ensemble.
     """
     names = report.sets[0].runs
     all_maps = []
@@ -116,8 +116,8 @@ def _describe_runs(
     translations: Sequence[Sequence[SetTranslations]],
     histories: Sequence[tuple[Mapping[str, Any], Sequence[Validation]]],
 ) -> list[JsonObject]:
-    """Return the name, the configuration and the validations of each run as JSON values, and why
-    it has no attention maps."""
+    """Return the name, the configuration and the validations of each run as JSON values, with the
+    reason why lines have no attention maps."""
     runs = []
     for name, outputs, (config, validations) in zip(names, translations, histories, strict=True):
         run = {
@@ -164,9 +164,9 @@ def _describe_set(test_set: EvaluationSet) -> JsonObject:
 def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
     """Return attention maps as plain values for the page.
 
-    A map has the index of its source tokens and of its target tokens in `token_lists`, its weights
-    in base 64, the positions of unknown source tokens, and its scale if that is not 1. New tokens
-    are added to `token_lists`.
+    The values of a map are the indices of its source tokens and its target tokens in `token_lists`,
+    its weights in base 64, the positions of unknown source tokens, and the scale of the weights if
+    this is not 1. New lists of tokens are added to `token_lists`.
     """
     values: list[list[Any] | None] = []
     for packed in maps:
@@ -186,10 +186,11 @@ def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
 def _unknown_tokens(
     outputs: Sequence[SetTranslations], token_lists: TokenLists
 ) -> dict[int, list[Any]]:
-    """Return the unknown source tokens of a run, for each sentence that has some.
+    """Return the unknown source tokens of a run by the index of the sentence, for sentences with
+    unknown tokens.
 
-    The keys are the rows of sentences. A value has the index of the sentence's source tokens in
-    `token_lists`, and the positions of the unknown tokens.
+    A value has the index of the sentence's source tokens in `token_lists`, and the positions of the
+    unknown tokens.
     """
     lines = flatten(output.unknown or [None] * len(output.lines) for output in outputs)
     values = {}
@@ -201,13 +202,11 @@ def _unknown_tokens(
 
 
 def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
-    """Set small weights to 0 so that the maps of all runs fit into the page.
+    """Set weights below a floor to 0, so that the maps of all runs fit into the page. Return the
+    maps and the floor.
 
-    The floor is the lowest in `FLOORS` with which the maps fit. If the maps do not fit with the
-    highest floor, the last sentences lose their maps.
-
-    Returns:
-        The maps, in which weights below the floor are 0, and the floor.
+    The floor is the lowest value in `FLOORS` with which the maps fit. If the maps do not fit with
+    the highest floor, the last sentences lose their maps.
     """
     budget = MAP_CHARACTERS * max(50, sum(len(run_maps) for run_maps in maps))
     for floor in FLOORS:
@@ -234,10 +233,9 @@ def _size(packed: PackedMap | None) -> int:
 
 
 def _thin(validations: Sequence[Validation]) -> list[list[int | float | None]]:
-    """Return update, BLEU and perplexity of each validation.
-
-    Of more than `MAX_VALIDATIONS`, only that many are kept, among them the first and the last.
-    """
+    """Return update, BLEU and perplexity of each validation. If there are more than
+    `MAX_VALIDATIONS`, return this number of evenly spaced validations, from the first to the
+    last."""
     num_kept = min(MAX_VALIDATIONS, len(validations))
     positions = np.linspace(0, len(validations) - 1, num_kept).round().astype(int)
     rows: list[list[int | float | None]] = []
@@ -251,10 +249,8 @@ def _thin(validations: Sequence[Validation]) -> list[list[int | float | None]]:
 def _sentence_chrf(
     sets: Sequence[EvaluationSet], translations: Sequence[Sequence[SetTranslations]]
 ) -> list[list[float]]:
-    """Return the chrF of each run's translation of each sentence.
-
-    It equals sacreBLEU's `sentence_chrf`.
-    """
+    """Return the chrF of each run's translation of each sentence, which equals sacreBLEU's
+    `sentence_chrf`."""
     measures = [
         Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets
     ]

@@ -31,14 +31,14 @@ def plot_by_length(
 ) -> None:
     """Draw scores by length and save the plot.
 
-    Each arm has a line with its 95 % bootstrap band. Points of few sentence pairs are hollow. The
-    number of sentence pairs stands under each bucket. If an arm has several seeds, the line is the
-    mean over seeds, and bars show the lowest and the highest seed. The band shows how scores vary
-    with the choice of test sentences, not with the seed.
+    Each arm has a line with its 95 % bootstrap band. Points of buckets with too few sentence pairs
+    are hollow. The number of sentence pairs stands under each bucket. If an arm has several seeds,
+    the line is the mean over seeds, and bars show the lowest and the highest seed. The band shows
+    how scores vary with the choice of test sentences, not with the seed.
 
     Args:
-        as_retention: Draw each arm's mean score divided by the mean score of the first arm, with
-            the paired bootstrap band, instead of scores.
+        as_retention: Whether to draw, instead of scores, each arm's mean score divided by the mean
+            score of the first arm, with the paired bootstrap band.
     """
     # The width in inches leaves room for the label of each bucket.
     width = max(6.0, 1.1 * len(scores.buckets) + 2)
@@ -104,7 +104,7 @@ def _label_buckets(axes: Axes, scores: SetScores) -> None:
 def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retention: bool) -> None:
     """Draw an arm's line, its band, and bars from the lowest to the highest seed.
 
-    With `as_retention`, buckets in which the first arm scores 0 are left out.
+    With `as_retention`, buckets without a quotient, in which the first arm scores 0, are left out.
     """
     xs = []
     intervals = []

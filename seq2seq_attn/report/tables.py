@@ -63,10 +63,8 @@ class Table(NamedTuple):
 
 
 def escape_markdown(text: str) -> str:
-    """Return the text in one line, with HTML and inline links escaped.
-
-    Marks of emphasis and code are kept.
-    """
+    """Return the text in a single line, with HTML and inline links escaped. Markup of emphasis and
+    code is not escaped."""
     return html.escape(" ".join(text.split()), quote=False).replace("](", "]\\(")
 
 
@@ -111,7 +109,8 @@ def seeds_table(scores: SetScores) -> Table:
 
 
 def length_table(scores: SetScores, metric: str) -> Table:
-    """Return a table with a row for each bucket, and a row for the whole set if it has several.
+    """Return a table with a row for each bucket, and, if there are several buckets, a row for the
+    whole set.
 
     A row has the number of sentence pairs, and the score and interval of each arm. With two arms, a
     row also has the difference, p, and the second arm's score divided by the first arm's score.
@@ -131,10 +130,10 @@ def length_table(scores: SetScores, metric: str) -> Table:
 
 
 def comparison_table(scores: SetScores, metric: str) -> Table:
-    """Return a table that compares each arm to the first, with the rows of `length_table`.
+    """Return a table that compares each arm with the first arm. The rows are those of
+    `length_table`, which has no room for comparisons if there are three or more arms.
 
-    A cell has the difference, p, and the arm's score divided by the first arm's score, for which
-    `length_table` has no room if there are three or more arms.
+    A cell has the difference, p, and the arm's score divided by the first arm's score.
     """
     rows = []
     for label, row in _labelled_rows(scores):
@@ -147,10 +146,8 @@ def comparison_table(scores: SetScores, metric: str) -> Table:
 
 
 def _labelled_rows(scores: SetScores) -> list[tuple[str, BucketScores]]:
-    """Return each bucket with its label, and the whole set if there are several buckets.
-
-    The label of a bucket with too few sentence pairs has a mark.
-    """
+    """Return each bucket, and the whole set if there are several buckets, with a label. The label
+    of a bucket with too few sentence pairs ends in `THIN_MARK`."""
     rows = []
     for row in scores.buckets:
         mark = THIN_MARK if row.bucket.is_thin else ""
@@ -178,10 +175,8 @@ def _score_cells(scores: Sequence[ArmScore]) -> list[str]:
 
 
 def _comparison_cells(score: ArmScore) -> list[str]:
-    """Return the difference to the first arm, and the corrected p.
-
-    With too few sentence pairs, p is `-`.
-    """
+    """Return the difference from the first arm, and the corrected p, which is `-` if there are too
+    few sentence pairs."""
     assert score.bootstrap is not None  # Only the first arm has no comparison.
     difference = f"{score.bootstrap.difference:+.1f}"
     if difference in ("+0.0", "-0.0"):
@@ -235,10 +230,8 @@ def gold_table(scores: SetScores) -> Table:
 def _attention_by_arm(
     scores: SetScores, row: BucketScores
 ) -> list[tuple[str, list[AttentionScore]]]:
-    """Return for each arm its name and its runs' attention statistics.
-
-    The list is empty if attention was not analyzed.
-    """
+    """Return the name of each arm with the attention statistics of its runs. Return an empty list
+    if attention was not analyzed."""
     if not row.attention:
         return []
     return [(arm.name, [row.attention[index] for index in arm.runs]) for arm in scores.arms]
