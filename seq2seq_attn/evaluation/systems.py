@@ -138,18 +138,21 @@ class System:
             described["members"] = list(self.members)
         else:
             run = self.runs[0]
-            described["path"] = str(run.path)
-            described["config"] = self.config.name
-            described["seed"] = self.config.seed
-            described["model"] = finite(self.translator.infos[0].about)  # JSON has no infinity
-            described["training_environment"] = run.environment
-        described["attention"] = attention
-        described["has_attention"] = self.translator.has_attention
-        described["lowercases"] = self.config.data.tokenizer.lowercase
-        described["search"] = self._reported_options()
-        described["precision"] = self.resolved_precision
-        described["glossary"] = [list(entry) for entry in self.glossary]
-        return described
+            described |= {
+                "path": str(run.path),
+                "config": self.config.name,
+                "seed": self.config.seed,
+                "model": finite(self.translator.infos[0].about),  # JSON has no infinity
+                "training_environment": run.environment,
+            }
+        return described | {
+            "attention": attention,
+            "has_attention": self.translator.has_attention,
+            "lowercases": self.config.data.tokenizer.lowercase,
+            "search": self._reported_options(),
+            "precision": self.resolved_precision,
+            "glossary": [list(entry) for entry in self.glossary],
+        }
 
     def _reported_options(self) -> JsonObject:
         """Return the options of the search for a report: those in `_REPORTED`, and all options that

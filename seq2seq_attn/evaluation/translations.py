@@ -160,10 +160,7 @@ def _find_saved(
             note = files.read_json(path.with_suffix(".json").name)
             lines = files.read(path.name).decode().split("\n")[:-1]
             # `_save` added the counts to `made_by`, so the note without them is compared with it.
-            saved_counts = {}
-            for field in LineCounts._fields:
-                saved_counts[field] = note.pop(field)
-            counts = LineCounts(**saved_counts)
+            counts = LineCounts(*[note.pop(field) for field in LineCounts._fields])
         except Exception:  # A file is missing or damaged.
             continue
         if note == made_by and len(lines) == num_lines:

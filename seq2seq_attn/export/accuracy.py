@@ -20,8 +20,8 @@ LEAST_EQUAL for every run, the curve shows chrF instead."""
 
 
 def kept_values(runs: Sequence[Run]) -> JsonObject:
-    """Return at most `NUM_SENTENCES` test sentences with references, from short to long, and the accuracy
-    by length. The values are empty if the runs have no common test set."""
+    """Return up to `NUM_SENTENCES` test sentences with references, from short to long, and the
+    accuracy by length. The values are empty if the runs have no common test set."""
     pairs = _test_pairs(runs)
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
     sentences = []

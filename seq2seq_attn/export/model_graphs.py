@@ -118,8 +118,7 @@ def export_graphs(model: Seq2Seq) -> Graphs:
                 step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
         except Exception as error:  # the exporter raises private classes of errors
             raise UsageError(f"this model cannot be exported: {_reason(error)}") from error
-    names = [_names("memory", memory_leaves), _names("state", state_leaves)]
-    graphs = Graphs(prepare, step, *names)
+    graphs = Graphs(prepare, step, _names("memory", memory_leaves), _names("state", state_leaves))
     _check_sentence(graphs, model)
     return graphs
 

@@ -235,7 +235,14 @@ class Report:
                     f"{description['name']} lower-cases its output, so its cased scores are too "
                     "low; use the lower-cased ones"
                 )
-        short = self._too_short
+        short = []
+        for scores in self.sets:
+            if scores.whole.is_too_short:
+                short.append(scores.name)
+                continue
+            for row in scores.buckets:
+                if row.is_too_short:
+                    short.append(f"{scores.name}, {scores.unit} {row.bucket.label}")
         if short:
             lines.append(
                 f"fewer than a tenth of the references have four tokens in {'; '.join(short)}: "
@@ -243,19 +250,6 @@ class Report:
                 "--metric chrf"
             )
         return lines
-
-    @property
-    def _too_short(self) -> list[str]:
-        """Return the names of test sets and buckets whose references are too short for BLEU."""
-        names = []
-        for scores in self.sets:
-            if scores.whole.is_too_short:
-                names.append(scores.name)
-                continue
-            for row in scores.buckets:
-                if row.is_too_short:
-                    names.append(f"{scores.name}, {scores.unit} {row.bucket.label}")
-        return names
 
     @property
     def _signatures(self) -> list[str]:

@@ -110,6 +110,8 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retent
     intervals = []
     lowest = []
     highest = []
+    thin_xs = []
+    thin_values = []
     for x, row in enumerate(scores.buckets):
         score = row.scores[metric][arm]
         interval = score.retention if as_retention else score.interval
@@ -119,6 +121,9 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retent
             intervals.append(interval)
             lowest.append(min(score.values) / divisor)
             highest.append(max(score.values) / divisor)
+            if row.bucket.is_thin:
+                thin_xs.append(x)
+                thin_values.append(interval.value)
     if not xs:
         return
     # Colors repeat after six arms, each time with different markers and dashes.
@@ -136,11 +141,10 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retent
         linewidth=1.8,
         label=scores.arms[arm].name,
     )
-    thin = [position for position, x in enumerate(xs) if scores.buckets[x].bucket.is_thin]
-    if thin:
+    if thin_xs:
         axes.scatter(
-            [xs[position] for position in thin],
-            [intervals[position].value for position in thin],
+            thin_xs,
+            thin_values,
             marker=_MARKERS[style],
             facecolor="white",
             edgecolor=color,

@@ -1,8 +1,8 @@
-"""The batches of an epoch, or one rank's share of them, from any update on. A thread builds batches
-ahead of time.
+"""Build the batches of an epoch, or this rank's share of the batches, from any update on. A thread
+builds batches ahead of time.
 
 The sentence pairs of every batch are known before the epoch starts (`data/buckets.py`). So a resume
-in the middle of an epoch is a slice of the list of batches, and the thread only pads.
+in the middle of an epoch takes the rest of the list of batches, and the thread only pads.
 """
 
 from collections import deque
@@ -36,10 +36,16 @@ class UpdateBatches(NamedTuple):
 def plan_epoch(
     pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int
 ) -> list[list[list[int]]]:
-    """Return the indices of the sentence pairs, by update and micro-batch. The last update may have
-    fewer micro-batches."""
-    lengths = pairs.source_lengths, pairs.target_lengths
-    batches = bucketed_batches(*lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch)
+    """Return the indices of the sentence pairs of an epoch: a list per update, with a list per
+    micro-batch. The last update may have fewer micro-batches."""
+    batches = bucketed_batches(
+        pairs.source_lengths,
+        pairs.target_lengths,
+        size=config.size,
+        unit=config.unit,
+        seed=seed,
+        epoch=epoch,
+    )
     return [
         batches[start : start + config.accumulate]
         for start in range(0, len(batches), config.accumulate)
@@ -55,10 +61,11 @@ def epoch_updates(
     prepare: Callable[[Batch], Batch] = lambda batch: batch,
     with_extended: bool = True,
 ) -> Generator[UpdateBatches, None, None]:
-    """Yield the batches of each update of `plan_epoch`, after the first `updates_done` updates.
+    """Yield the batches of each update of an epoch, except the first `updates_done` updates.
 
     Args:
-        prepare: function that a thread applies to each batch ahead of time, for the device.
+        plan: the result of `plan_epoch`.
+        prepare: function that prepares a batch for the device. The thread calls the function.
         with_extended: as in `PairStore.batch`.
     """
 
@@ -67,7 +74,8 @@ def epoch_updates(
         batches = []
         for indices in micro_batches:
             num_tokens += int(pairs.target_lengths[indices].sum()) + len(indices)
-            # Rows are sorted by length, so every n-th row gives all ranks rows of similar length.
+            # Rows are sorted by length, and a rank takes every n-th row. So all ranks have rows of
+            # similar length.
             share = group.share(indices)
             if share:
                 batches.append(prepare(pairs.batch(share, with_extended=with_extended)))

@@ -127,10 +127,9 @@ class TrainState:
         self.validated_at = self.update
         metric = config.validation.metric
         score = validation.scores[metric]
-        perplexity = validation.scores["perplexity"]
         is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
         perfect_score = 0.0 if is_lower_better else 100.0
-        rank = [-score if is_lower_better else score, -perplexity]
+        rank = [-score if is_lower_better else score, -validation.scores["perplexity"]]
         is_best = self.best_rank is None or rank > self.best_rank
         # After a perfect score, only the perplexity can improve, which does not prolong training.
         if is_best and self.best_score != perfect_score:

@@ -1,4 +1,4 @@
-"""TensorBoard's event files, which a run has if TensorBoard is installed."""
+"""Open TensorBoard's event files, which a run has if TensorBoard is installed."""
 
 import logging
 from pathlib import Path
@@ -15,7 +15,8 @@ def open_events(folder: Path, purge_step: int | None) -> Any:
     and return None.
 
     Args:
-        purge_step: update from which TensorBoard ignores what an earlier writer wrote.
+        purge_step: update from which TensorBoard ignores the events of an earlier writer; None for
+            a new run.
     """
     try:
         require("tensorboard", "tensorboard")

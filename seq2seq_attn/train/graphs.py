@@ -20,10 +20,10 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 
 ROWS = 16
 POSITIONS = 4
-"""Batches are padded to a multiple of ROWS pairs and a multiple of POSITIONS tokens."""
+"""Batches are padded to a multiple of ROWS pairs and to a multiple of POSITIONS tokens."""
 MAX_GRAPHS = 256
-"""Maximum number of graphs, because each graph keeps the tensors of a pass. A pass runs eagerly if
-this limit is reached, or if its shape occurs for the first time."""
+"""Maximum number of graphs, which is limited because each graph keeps the tensors of a pass. If the
+limit is reached, passes of new shapes run without a graph."""
 
 Pass = Callable[[Batch, Tensor, float], Tensor]
 """A function that maps (batch, number of target tokens of the update as a 0-d tensor, teacher
@@ -31,13 +31,14 @@ forcing ratio) to the tensor [loss sum, nll sum] in float64. It adds to the grad
 
 
 def check_graphs(config: Config, model: Seq2Seq) -> None:
-    """Check that CUDA graphs can replay the passes of the configured model.
-
-    Without `train.cuda_graphs`, nothing is checked.
+    """Check that CUDA graphs can replay the passes of the configured model, if `train.cuda_graphs`
+    is set.
 
     Raises:
         UsageError: a setting does not work with CUDA graphs.
     """
+    if not config.train.cuda_graphs:
+        return
     layout = config.data.layout
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
@@ -50,14 +51,15 @@ def check_graphs(config: Config, model: Seq2Seq) -> None:
         ),
     }
     for setting, is_set in refused.items():
-        if config.train.cuda_graphs and is_set:
+        if is_set:
             raise UsageError(
                 f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false"
             )
 
 
 class Recorded(NamedTuple):
-    """A recorded pass, with the tensors that it reads and writes."""
+    """A recorded pass, with the tensors that the pass reads (`batch`, `num_tokens`) and writes
+    (`sums`)."""
 
     replay: Callable[[], None]
     batch: Batch
@@ -66,9 +68,9 @@ class Recorded(NamedTuple):
 
 
 class GraphedPass:
-    """Runs a `Pass`, and replays its graph if the shape of the batch has been recorded.
+    """Runs a `Pass`: the first time that a batch shape occurs, without a graph; the second time, it
+    records a graph; then it replays the graph.
 
-    The number of target tokens is an int, which is copied to the 0-d tensor that the `Pass` reads.
     Between calls, gradients may be set to zero but must keep their memory.
     """
 
@@ -82,8 +84,9 @@ class GraphedPass:
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
         """Run the pass on the device. The tensors of `batch` are on the CPU. The next call
         overwrites the returned tensor."""
-        # A graph keeps its shapes and its Python numbers, so each teacher forcing ratio also needs
-        # a graph. The number of target tokens is a tensor and may change.
+        # The shapes and Python numbers of a graph are fixed, so each teacher forcing ratio needs a
+        # graph, too. The number of target tokens may change, because the pass reads it from a
+        # tensor.
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         if key not in self.recorded:
             is_first = key not in self._seen

@@ -57,8 +57,8 @@ class TrainLog:
 
     Each line of `metrics.jsonl` is a JSON object. `event` is `train`, `validation`, `bad_update` or
     `end`. `update` is the number of complete updates. `epoch` is the number of complete epochs; in
-    a `train` line, it is the number before the update. (The log and the progress bar show the
-    current epoch, counted from 1.) Numbers that are not finite are null.
+    a `train` line, the number before the update. (The log and the progress bar show the current
+    epoch, counted from 1.) Numbers that are not finite are null.
 
     A session that starts from a saved state removes the lines after `state.metrics_position`,
     because it repeats the updates of these lines.
@@ -144,9 +144,8 @@ class TrainLog:
                 self._handler.handle(record)
 
     def applied(self, state: TrainState, epoch: int, settings: UpdateSettings) -> None:
-        """Log an applied update. The progress bar moves after every update; a line is written after
-        every `train.log_every_updates` updates. `epoch` is the number of complete epochs before the
-        update."""
+        """Log an applied update: move the progress bar, and after every `train.log_every_updates`
+        updates write a line. `epoch` is the number of complete epochs before the update."""
         window = state.window
         loss = window.loss_sum / window.num_tokens
         tokens_per_s = window.num_tokens / max(window.seconds, 1e-9)
@@ -186,8 +185,8 @@ class TrainLog:
         state.window = Window()
 
     def _time_left(self, state: TrainState) -> str:
-        """Return a phrase with the time that is left until training reaches its first limit. Return
-        an empty text if no limit is set."""
+        """Return a phrase with the time that is left until training reaches `max_minutes` or its
+        last update. Return an empty text if neither is known."""
         left_s = math.inf
         if self.config.max_minutes is not None:
             left_s = 60 * self.config.max_minutes - state.elapsed_s
@@ -201,8 +200,13 @@ class TrainLog:
     def skipped(
         self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]
     ) -> str:
-        """Log a skipped update. Return its loss, its gradient norm and its training pairs as a
-        text."""
+        """Log a skipped update. Return a text with the loss, the gradient norm and the training
+        pairs of the update.
+
+        Args:
+            epoch: the number of complete epochs before the update.
+            indices: the indices of the training pairs of the update.
+        """
         loss = result.loss_sum / result.num_tokens
         self.event(
             "bad_update",
@@ -247,8 +251,9 @@ class TrainLog:
         has_diverged = not perplexity <= 2 * self.num_types
         shown = f"perplexity {perplexity:.3f}"
         metric = self.config.validation.metric
-        metric = "bleu" if metric == "perplexity" else metric
-        if metric in validation.scores:
+        if metric == "perplexity":
+            metric = "bleu"
+        if metric in validation.scores:  # a language model has no BLEU
             shown += f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
         if is_best and not has_diverged:
             shown += " (best so far)"
@@ -271,7 +276,7 @@ class TrainLog:
                 log.info("  %-10s  %s", name, text)
 
     def ended(self, state: TrainState) -> None:
-        """Log the end of training."""
+        """Log the end of training: the reason, the best validation, and warnings about settings."""
         metric = self.config.validation.metric
         self.event(
             "end",

@@ -18,9 +18,9 @@ from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import SPLIT as VALID
 
 MAX_DROPPED = 0.05
-"""share of dropped training pairs above which a warning is logged"""
+"""the share of training pairs that may be dropped without a warning"""
 MAX_OVERLAP = 0.01
-"""share of validation or test pairs in the training text above which a warning is logged"""
+"""the share of validation or test pairs that may occur in the training text without a warning"""
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,11 @@ def log_start(
     state: TrainState,
     schedules: Schedules,
 ) -> None:
-    """Log device, sizes, problems of the text and missing fast implementations."""
+    """Log device, sizes, problems of the text, and missing fast implementations.
+
+    Args:
+        state: the state from which the session starts.
+    """
     start = "starts" if state.saved_at is None else f"continues after update {state.update}"
     log.info("%s: training %s", run.path, start)
     _log_device(updater)
@@ -69,7 +73,7 @@ def _log_device(updater: Updater) -> None:
 
 
 def _log_audit(prepared: PreparedCorpus) -> None:
-    """Log the number of dropped training pairs, and warn about splits that overlap with the
+    """Log the number of dropped training pairs, and warn about splits that have pairs of the
     training text."""
     audit = prepared.audit
     dropped = describe_dropped(audit["train"]["dropped"], prepared.meta["config"])

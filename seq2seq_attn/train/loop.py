@@ -114,8 +114,8 @@ def _begin(
     resume: bool,
     overwrite: bool,
 ) -> tuple[TrainState, list[str]]:
-    """Restore the state of a run, or write the files of a new run. Return the state, and lines
-    about the start values for the log."""
+    """Restore the state of a run, or write the files of a new run. Return the state, and lines for
+    the log about the start values of a new run."""
     if resume and run.state_path.exists():
         return restore_run(run, config, prepared, updater), []
     notes = set_start_values(updater, config, prepared)
@@ -200,7 +200,7 @@ class Trainer:
         pairs = self.prepared.pairs("train")
         batch = self.config.train.batch
         while True:
-            # The first epoch of a session may have been begun by the session before.
+            # The session before may have begun the first epoch of this session.
             plan = plan_epoch(pairs, batch, seed=self.config.seed, epoch=self.state.epoch)
             updates_done = self.state.batches_done // batch.accumulate
             yield from epoch_updates(

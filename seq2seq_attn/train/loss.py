@@ -32,8 +32,8 @@ class BatchLoss(NamedTuple):
     nll_sum: Tensor
     """negative log-likelihood without label smoothing, summed over target tokens; 0-d, detached"""
     terms: Sequence[Tensor]
-    """the sum of terms of each objective, then the loss sum of the reverse model, if there is one;
-    0-d tensors with graphs"""
+    """the sum of terms of each objective, then the loss sum of the reverse model if there is a
+    reverse model; 0-d tensors with graphs"""
 
 
 def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
@@ -45,8 +45,8 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
     """
     if REVERSE in config.train.objectives:
         raise UsageError(
-            f"train.objectives.{REVERSE}: this name is that of the reverse model's loss; rename "
-            "the module"
+            f"train.objectives.{REVERSE}: the loss of the reverse model has this name; rename the "
+            "module"
         )
     unmet = find_unmet(config.model, model.encoder, model.decoder)
     if not config.data.links:
@@ -59,7 +59,7 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
         for name, objective in config.train.objectives.items()
     }
     for name, objective in objectives.items():
-        if isinstance(objective, nn.Module) and any(True for _ in objective.parameters()):
+        if isinstance(objective, nn.Module) and list(objective.parameters()):
             raise UsageError(
                 f"train.objectives.{name}: has parameters, which no optimizer would update; put "
                 "them into the model, for example into the attention"

@@ -72,17 +72,16 @@ def _check_vectors(config: ModelConfig) -> None:
 def _find_mismatch(run: Run, start_config: Config, config: Config) -> str | None:
     """Return the first section of settings that prevents a start from the weights of `run`, whose
     configuration is `start_config`. Return None if the weights fit."""
-    model_fits = True
-    try:
-        run.load_model(config.model)
-    except UserError:
-        run.load_model(start_config.model)  # raises an error if the run is damaged
-        model_fits = False
     if start_config.data.tokenizer != config.data.tokenizer:
         return "data.tokenizer"
     if start_config.data.vocab != config.data.vocab:
         return "data.vocab"
-    return None if model_fits else "model"
+    try:
+        run.load_model(config.model)
+    except UserError:
+        run.load_model(start_config.model)  # raises an error if the run is damaged
+        return "model"
+    return None
 
 
 def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:

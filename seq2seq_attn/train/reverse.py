@@ -1,8 +1,8 @@
-"""The reverse model p(x | y), from target to source. It is trained beside the first model if an
-objective needs it (`Objective.needs_reverse`).
+"""Build and run the reverse model p(x | y), from target to source. The reverse model is trained
+beside the first model if an objective needs it (`Objective.needs_reverse`).
 
 The reverse model has the settings of the first model, with source and target swapped. `RUN/reverse`
-is a complete run directory, which can translate, score and be evaluated. It holds the weights of
+is a complete run directory, which can translate, score and be evaluated. Its weights are those of
 the update that is best for the first model. The saved state of the first run includes the reverse
 model.
 """
@@ -64,8 +64,8 @@ def build_reverse(
     objectives: Mapping[str, Objective],
     device: torch.device,
 ) -> Seq2Seq | None:
-    """Build a new reverse model, if an objective needs it. The state of the global generator is
-    restored, so that the first model is trained as it would be alone."""
+    """Build a new reverse model. Return None if no objective needs a reverse model. The state of
+    the global generator is restored, so that the first model is trained as it would be alone."""
     if not any(objective.needs_reverse for objective in objectives.values()):
         return None
     with torch.random.fork_rng(devices=[]):
@@ -78,9 +78,14 @@ def build_reverse(
 
 
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
-    """Check that the model can also be trained from target to source. `key` is the setting of the
-    objective that needs the reverse model. Raises UsageError: a setting works in one direction
-    only."""
+    """Check that the model can also be trained from target to source.
+
+    Args:
+        key: the setting of the objective that needs the reverse model.
+
+    Raises:
+        UsageError: a setting works in one direction only.
+    """
     data = config.data
     output = model.output
     refused = {

@@ -31,8 +31,8 @@ def write_run(
 
 
 def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
-    """Restore the saved state of a run, and reopen the run for training. A run whose training has
-    ended is not reopened; `end_reason` of its state is the reason.
+    """Restore the saved state of a run, and reopen the run for training. If the training has ended
+    and no limit was raised, the run is not reopened, and `end_reason` of the state is set.
 
     Raises:
         UserError: the corpus differs from the corpus of the run, or the state cannot be restored.
@@ -41,8 +41,8 @@ def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Upd
     check_same_data(run, config, prepared)
     state = restore_training(read_tensors(run.state_path), updater)
     reason = state.stop_reason(config.train)
-    if state.end_reason and reason:  # no limit was raised since
-        if not run.is_finished():  # the process was killed after it had saved the state
+    if state.end_reason and reason:  # the training has ended, and a limit is still reached
+        if not run.is_finished():  # the process was killed between saving and `mark_finished`
             mark_finished(run, state, updater)
         log.info("%s: finished (%s); to continue, raise that limit with --set", run.path, reason)
         return state

@@ -1,5 +1,5 @@
 """Schedules: learning rate, teacher forcing ratio and weights of objectives as functions of the
-update. The first update has index 0."""
+index of the update. The first update has index 0."""
 
 import math
 from typing import TypedDict

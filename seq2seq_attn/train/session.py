@@ -31,19 +31,31 @@ if TYPE_CHECKING:
 
 RUNS_DIR = Path("runs")
 OnValidation = Callable[[int, Mapping[str, float]], bool | None]
-"""a function of the update and the scores of its validation, by name; training stops if it returns
-True"""
+"""a function of the number of an update and of the scores of its validation by name; training stops
+if the function returns True"""
 
 FIXED_ON_RESUME = (
-    *("seed", "data", "model", "search", "train.start_from", "train.batch"),
-    *("train.optimizer.name", "train.optimizer.average_decay"),
-    *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
+    "seed",
+    "data",
+    "model",
+    "search",
+    "train.start_from",
+    "train.batch",
+    "train.optimizer.name",
+    "train.optimizer.average_decay",
+    "train.validation.metric",
+    "train.validation.num_pairs",
+    "train.validation.beam_size",
 )
 """Settings that a resume cannot change. The saved state depends on them, or scores before and after
 the resume would not be comparable."""
 CHANGEABLE = (
-    *("data.data_dir", "data.source_dir", "data.num_processes"),
-    *(f"search.{key}" for key in ("beam_size", "n_best", "batch_size")),
+    "data.data_dir",
+    "data.source_dir",
+    "data.num_processes",
+    "search.beam_size",
+    "search.n_best",
+    "search.batch_size",
 )
 """Exceptions from FIXED_ON_RESUME: a resume may change these settings, because neither the text nor
 a validation depends on them."""
@@ -56,8 +68,9 @@ def load_settings(
 ) -> Config:
     """Load the configuration of a training run.
 
-    If no file of `config_names` sets the name of a configuration, `multi30k` is loaded before them.
-    A resume loads the configuration of the run first. Files may then not change the run's name.
+    If no file of `config_names` sets the name of a configuration, `multi30k` is loaded before these
+    files. A resume loads the configuration of the run first, and the files do not change the name
+    of the configuration.
 
     Raises:
         UsageError: a configuration is not valid, or there is no run to resume.
@@ -78,8 +91,8 @@ def load_settings(
 
 
 def newest_unfinished() -> Path:
-    """Return the unfinished run in `runs/` that was last written to. Raises UsageError: there is no
-    unfinished run."""
+    """Return the path of the unfinished run in `runs/` that was last written to. Raises UsageError:
+    there is no unfinished run."""
     written_s = {}
     for path in RUNS_DIR.glob("*"):
         run = Run(path)
@@ -94,7 +107,7 @@ def newest_unfinished() -> Path:
 def check_start(
     config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool
 ) -> Path | None:
-    """Make all checks that need no data. Return the training directory as `choose_run_dir` does.
+    """Make all checks that need no data. Return the result of `choose_run_dir`.
 
     Raises:
         UsageError: the settings cannot be trained, a resume cannot change a setting, or the
@@ -120,7 +133,7 @@ def check_start(
             check_same_run(run.config, config)
         if run.state_path.exists():
             run.check_files()
-            return path
+            return path  # the saved state replaces start values
     check_start_values(config)
     return path
 
@@ -158,12 +171,12 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
             f"{run_dir}: has a model, but no saved state to resume (no {run.last_dir.name}/); "
             "--overwrite starts it over"
         )
-    with locked(run_dir):  # raise an error about another process before data is prepared
+    with locked(run_dir):  # raises an error now if another process trains there
         return run_dir
 
 
 def create_run_dir(config: Config, group: Group) -> Path:
-    """Create a directory `runs/<date>-<name>-s<seed>` and return it on all ranks. If the name is
+    """Create a directory `runs/<date>-<name>-s<seed>`. Return its path on all ranks. If the name is
     taken, -2, -3, ... is appended. Runs that start at the same time get different directories."""
     base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
     path = RUNS_DIR / base
@@ -180,11 +193,15 @@ def create_run_dir(config: Config, group: Group) -> Path:
 
 
 def check_same_run(saved: Config, config: Config) -> None:
-    """Check the settings of a resume against the settings of the run. Log a warning for each
-    changed setting. Raises UsageError: a setting differs that a resume cannot change."""
+    """Check the settings of a resume against the settings of the run, and log a warning for each
+    setting that differs.
+
+    Raises:
+        UsageError: a resume cannot change a setting that differs.
+    """
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
-            continue  # the same training pairs will give the same value
+            continue  # the ratio will be computed from the same training pairs again
         if _is_in(key, FIXED_ON_RESUME) and not _is_in(key, CHANGEABLE):
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; "
@@ -200,7 +217,7 @@ def check_same_run(saved: Config, config: Config) -> None:
 
 
 def _is_in(key: str, sections: Sequence[str]) -> bool:
-    """Return whether a setting is one of `sections` or belongs to a section."""
+    """Return whether a setting is among `sections` or belongs to a section."""
     return any(f"{key}.".startswith(f"{section}.") for section in sections)
 
 
@@ -263,9 +280,13 @@ def locked(
 
 def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | None) -> None:
     """Set the number of CPU threads. The number is, in this order of preference: the configured
-    number; the number that the user has set in the environment; the number of the resumed run; a
-    choice by the size of the model and the load of the machine. Processes of `torchrun` share the
-    CPUs equally."""
+    number; the number that the user has set in the environment; the number of the resumed run, if
+    the machine has as many CPUs; for processes of `torchrun`, an equal share of the CPUs; a choice
+    by the size of the model and the load of the machine.
+
+    Args:
+        resumed: the directory of the resumed run; None for a new run.
+    """
     from seq2seq_attn.model.build import count_parameters, model_without_weights
     from seq2seq_attn.runtime.device import resolve_device
     from seq2seq_attn.runtime.threads import (

@@ -1,5 +1,5 @@
-"""One update: sum the gradients of the micro-batches over target tokens, clip them, and apply them.
-An update that is not finite is skipped."""
+"""Make an update: sum the gradients of the micro-batches over target tokens, clip the gradients,
+and change the weights. An update that is not finite is skipped."""
 
 import math
 import random
@@ -40,7 +40,7 @@ class UpdateResult(NamedTuple):
     over all ranks.
 
     An update trains one or two models. The first model translates from source to target. If an
-    objective needs it, a reverse model translates from target to source.
+    objective needs a reverse model, the second model translates from target to source.
     """
 
     outcome: Outcome
@@ -82,7 +82,7 @@ class Updater:
         """Build the optimizer, the loss scaler and the weight average."""
         config = self.config
         self.trained: nn.Module = self.model
-        # The order of the weights is that of `_counts` and of `BatchLoss.terms`: the objectives as
+        # `_weights`, `_counts` and `BatchLoss.terms` have the same order: the objectives as
         # configured, then the reverse model. Values are matched by this order.
         self._weights = {name: objective.weight for name, objective in config.objectives.items()}
         if self.reverse is not None:
@@ -92,12 +92,13 @@ class Updater:
         self.average = WeightAverage(self.trained, decay) if decay else None
         self.optimizer = build_optimizer(self.trained, config.optimizer)
         self.scaler = build_scaler(self.precision, self.device)
-        # A scaler means fp16, which is used on GPUs without bf16; graphs are untested there.
+        # A scaler is used with fp16, on GPUs without bf16, where graphs are untested.
         uses_graphs = config.cuda_graphs and self.device.type == "cuda" and self.scaler is None
         self.graphed = GraphedPass(self.run_pass, self.device) if uses_graphs else None
 
     def prepare(self, batch: Batch) -> Batch:
-        """Prepare a batch for the device. A second thread calls this method ahead of time."""
+        """Pad a batch for graphs, and pin the batch for the transfer to a GPU. A second thread
+        calls this method ahead of time."""
         if self.graphed:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
         return batch.pin_memory() if self.device.type == "cuda" else batch
@@ -119,7 +120,7 @@ class Updater:
         clipped by its norm.
 
         Args:
-            batches: the micro-batches of this rank.
+            batches: the micro-batches of the update, of which this rank has a share.
             update: index of the update; the first update has index 0.
             objective_weights: weight of each objective in this update; the default is the
                 configured weight.
@@ -158,9 +159,8 @@ class Updater:
         """Add the gradients of the micro-batches of this rank to the parameters. Return [loss sum,
         nll sum, *sums of terms] in float64. The sums of terms have the order of `weights`."""
         sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
-        factors = []
-        for weight, count in zip(weights, counts, strict=True):
-            factors.append(weight / max(count, 1.0))
+        pairs = zip(weights, counts, strict=True)
+        factors = [weight / max(count, 1.0) for weight, count in pairs]
         for batch in batches.batches:
             if self.graphed:  # `check_graphs` rejects objectives, so there are no factors
                 sums += self.graphed(batch, batches.num_tokens, ratio)
@@ -240,14 +240,15 @@ class Updater:
 
     @torch.no_grad()
     def has_finite_weights(self) -> bool:
-        """Return whether all weights are finite. Weights that are not finite stay so, and training
-        cannot continue. (Weights above 1e19 count as not finite, because their norm overflows.)"""
+        """Return whether all weights are finite. No update makes a weight finite again, so training
+        cannot continue without finite weights. (Weights above 1e19 count as not finite, because
+        their norm overflows.)"""
         return bool(nn.utils.get_total_norm(self.trained.parameters()).isfinite())
 
     @contextmanager
     def use_average(self) -> Iterator[None]:
-        """Use the weight average, if there is one, as the weights inside the block. Afterwards, the
-        weights are restored exactly."""
+        """Use the weight average as the weights inside the block, and restore the weights exactly
+        after the block. Without a weight average, keep the weights."""
         if self.average is None:
             yield
             return
@@ -267,7 +268,7 @@ class Updater:
             run.reverse.save_best(self.reverse.state_dict(), about)
 
     def load_best(self, run: Run) -> list[str]:
-        """Load the best weights of a run. Without a reverse model in that run, the weights of the
+        """Load the best weights of a run. If this run has no reverse model, the weights of the
         reverse model stay random. Return lines for the log."""
         notes = []
         for model, saved in ((self.model, run), (self.reverse, run.reverse)):

@@ -53,7 +53,8 @@ class Validation(NamedTuple):
     samples: list[dict[str, str]]
     """sample translations for people to read: `source`, `reference` and `hypothesis`"""
     ngram_shares: tuple[float, ...] = ()
-    """shares of the hypotheses' sequences of one to four words that the references have too"""
+    """for n from 1 to 4, the share of the hypotheses' sequences of n words that the references have
+    too; empty for a language model"""
 
 
 @dataclass(eq=False)
@@ -105,8 +106,8 @@ class Validator:
             set_threads(num_threads)
 
     def validate(self) -> Validation | None:
-        """Compute perplexity and BLEU of the model of the updater, and set the model to evaluation
-        mode. Return None if a rank was asked to stop.
+        """Compute perplexity and BLEU of the updater's model, which is set to evaluation mode.
+        Return None if a rank was asked to stop.
 
         Each rank takes a share of the sentences, and all ranks return the same scores. The states
         of random number generators do not change.
@@ -174,34 +175,36 @@ class Validator:
         return Validation(scores, bleu.signature, len(texts), num_cut, samples, bleu.ngram_shares)
 
     def _samples(self, hypotheses: Sequence[str]) -> list[dict[str, str]]:
-        """Choose sample translations, spread evenly over the split: the same sentences in every
-        validation."""
+        """Choose sample translations that are spread evenly over the split. The sentences are the
+        same in every validation."""
         num_lines = len(hypotheses)
         num_samples = min(self.config.train.validation.num_samples, num_lines)
         samples = []
         for number in range(num_samples):
             index = number * num_lines // num_samples
-            sample = {
-                "source": self._sources[index],
-                "reference": self._references[index],
-                "hypothesis": hypotheses[index],
-            }
-            samples.append(sample)
+            samples.append(
+                {
+                    "source": self._sources[index],
+                    "reference": self._references[index],
+                    "hypothesis": hypotheses[index],
+                }
+            )
         return samples
 
     def copied_bleu(self) -> float | None:
-        """Return the BLEU of a model that copies the source. Return None if the source is not one
-        text."""
+        """Return the BLEU of a model that copies the source. Return None if a source line is not a
+        single text."""
         if not self.config.data.layout.is_one_text:
             return None
         return float(self._bleu.statistics(self._sources).score().score)
 
 
 def _build_measures(config: Config, references: list[str]) -> tuple[Measure, list[Measure]]:
-    """Return the measure of BLEU, and the other measures.
+    """Return the measure of BLEU, and a list of the other measures. Log a warning if BLEU is to
+    choose the best model, but the references are too short for BLEU.
 
-    The other measures are the configured metric and, if it is an error rate, exact match: the rate
-    may be low although most lines have an error.
+    The other measures are the configured metric and, if this metric is an error rate, exact match:
+    the error rate may be low although most lines have an error.
     """
     metric = config.train.validation.metric
     is_lowercase = config.data.tokenizer.lowercase

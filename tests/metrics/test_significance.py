@@ -201,11 +201,3 @@ def test_equal_scores_do_not_differ_whatever_the_sentences(name, baseline, syste
 def test_retention(name, baseline, expected):
     first, second = statistics_of(name, baseline, SYSTEM)
     assert mean_retention(*arms([first], [second])) == expected
-
-
-def test_systems_of_other_pairs_or_measures_are_refused():
-    [bleu] = statistics_of("bleu", BASELINE)
-    with pytest.raises(ValueError, match="same metric"):
-        bootstrap([bleu, *statistics_of("chrf", BASELINE)])
-    with pytest.raises(ValueError, match="same sentence pairs"):
-        bootstrap([bleu, bleu.subset(range(7))])
