@@ -1,5 +1,5 @@
-// How well each model translates test sentences, by length: the share that equals the reference, or chrF. A line marks
-// the length of the sentence.
+// The accuracy of each model on test sentences by length: the share of translations that equal the reference, or chrF. A
+// line marks the length of the sentence that is shown.
 const shown = (share) => (data.measure === 'chrF' ? `chrF ${Math.round(100 * share)}` : percent(share));
 
 function drawCurve(length) {
@@ -24,7 +24,7 @@ function drawCurve(length) {
     lines, length && length <= longest ? mark : null);
 }
 
-// What the curve says about a sentence of this length: nothing, if it has no test sentence like it.
+// Describe the accuracy on test sentences of a similar length, or say that there are no such test sentences.
 function readCurve(length, hasUnknown) {
   const points = data.accuracy;
   const [shortest, longest] = [points[0].shortest, points.at(-1).longest];

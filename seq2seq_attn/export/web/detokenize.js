@@ -1,9 +1,9 @@
-// spaCy's words and punctuation as a line: the rules of text/tokenizers/detokenize.py.
+// Join spaCy's words and punctuation into a line, by the rules of text/tokenizers/detokenize.py.
 const setOf = (text) => new Set(text.split(' '));
 const CLOSING = setOf(', . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤');
 const SPACED_IN_FRENCH = setOf('; : ! ? « »');
 const OPENING = setOf('( [ { ¿ ¡');
-// Opening to closing marks. A mark that closes itself opens if none is open.
+// The closing marks of each opening mark. A mark that closes itself opens a quotation if no quotation is open.
 const QUOTES = { '"': '"', "'": "'", '“': '”', '”': '”“', '„': '“”', '‘': '’', '‚': '‘’', '«': '»', '»': '«', '``': "''" };
 const ELIDING = setOf('ca fr it');
 const CURRENCIES = setOf('$ £ € ¥');
@@ -31,7 +31,7 @@ function detokenized(tokens, language) {
   return line;
 }
 
-// Whether a token is written without a space on its left, and on its right.
+// Whether a token is written without a space on its left, and whether without a space on its right.
 function attachment(tokens, index, openQuotes, language) {
   const [token, previous, following] = [tokens[index], tokens[index - 1] ?? '', tokens[index + 1] ?? ''];
   if (language === 'fr' && SPACED_IN_FRENCH.has(token)) return NEITHER;

@@ -1,4 +1,4 @@
-// What happens at a word of the translation: the scores of the source words, their softmax, and the context.
+// The computation of attention for a word of the translation: the scores of the source words, their softmax, the context.
 function explainWord(number, positions, result) {
   const { chosen, force, blocked } = choices[number];
   const { scores, weights, context } = result.steps[chosen];
@@ -24,7 +24,7 @@ function explainWord(number, positions, result) {
     ]);
 }
 
-// A weight as a cell of a table, the darker the more; the text stays readable on the darkest.
+// A weight as a cell of a table. A larger weight has a darker cell, on which the text stays readable.
 function shadedCell(weight, colors) {
   const cell = el('td', {}, percent(weight));
   cell.style.background = colors[Math.round(100 * Math.min(1, weight))];

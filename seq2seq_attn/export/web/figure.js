@@ -3,7 +3,7 @@ const percent = (value) => `${Math.round(100 * value)} %`;
 const wordButton = (token, key, classes, isPressed, onclick) =>
   el('button', { type: 'button', class: ['word', ...classes.filter(Boolean)].join(' '), 'data-key': key, 'aria-pressed': String(isPressed), onclick }, token);
 
-// A row of words with one tab stop: the arrow keys, Home and End move within it.
+// A row of words with a single tab stop. The arrow keys, Home and End move inside the row.
 function wordRow(name, attributes, children) {
   const row = el('div', { role: 'group', 'aria-label': name, dir: 'auto', ...attributes }, children);
   const buttons = children.filter((child) => child.matches('.word'));
@@ -21,7 +21,7 @@ function wordRow(name, attributes, children) {
   return row;
 }
 
-// While a word is pointed at or focused, its ribbons stand out, and the words of the other row show their weights.
+// While the pointer or the focus is on a word, its ribbons are darker, and the words of the other row show their weights.
 function light(figure, word, others, weights, isOwn) {
   const set = (isOn) => {
     figure.classList.toggle('pointing', isOn);
@@ -36,7 +36,7 @@ function light(figure, word, others, weights, isOwn) {
   for (const event of ['pointerleave', 'blur']) word.addEventListener(event, () => set(false));
 }
 
-const LEAST = 0.03; // weight of a ribbon that is drawn
+const LEAST = 0.03; // the least weight that is drawn as a ribbon
 function drawRibbons(figure, sources, targets, weights) {
   const origin = figure.getBoundingClientRect();
   const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': 'true' });
@@ -58,7 +58,7 @@ function drawRibbons(figure, sources, targets, weights) {
   figure.prepend(layer);
 }
 
-// Numbers as stripes of color, a pixel for each.
+// Numbers as colored stripes that are a pixel wide.
 function strip(numbers, name) {
   const canvas = el('canvas', { class: 'strip', width: numbers.length, height: 1, role: 'img', 'aria-label': name });
   const context = canvas.getContext('2d');
@@ -70,10 +70,10 @@ function strip(numbers, name) {
   return canvas;
 }
 
-// The attention as a heat map: lights the words of the cell that is pointed at.
+// The attention as a heat map. The words of the cell under the pointer are marked.
 function heatMap(result, positions, sources, targets, room) {
   const weights = result.weights.flatMap((row) => [...row]);
-  const scale = weights.reduce((a, b) => Math.max(a, b), 1); // of weights that need not sum to 1
+  const scale = weights.reduce((a, b) => Math.max(a, b), 1); // more than 1 for attention whose weights do not sum to 1
   const levels = Uint8Array.from(weights, (weight) => Math.round((255 * weight) / scale));
   const unknown = [...result.unknown.keys()].filter((position) => result.unknown[position]);
   const pointAt = (cell) => {

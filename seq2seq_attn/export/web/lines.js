@@ -1,13 +1,13 @@
-// Lines of several sentences, and of words that a model does not know, for a translator of sentences.
+// Translate lines that have several sentences, or words that a model does not know, by a translator of single sentences.
 function lineTranslator({ translateSentence, ...one }) {
   const { run, tokenizeSource: tokenize } = one;
   const hasUnknownToken = (word) => !one.isKnown(word) && !tokenize(word).every(one.isKnown);
   const passer = run.words && run.search.unk === 'pass' ? passing(run, hasUnknownToken) : null;
   const putBack = (standIns, result) => (standIns.size ? passer.putBack(standIns, result, one.detokenize) : result);
-  // The sentences of a text, where training had one in a line; else the text.
+  // The sentences of a text, or the whole text for a model that was trained on lines with several sentences.
   const sentencesOf = (text) => (run.lines.one_sentence ? splitSentences(text).filter((sentence) => tokenize(sentence).length) : [text]);
 
-  // How the model reads a line: `text` with `standIns` for unknown words; `isKept` if the line is its own translation.
+  // The forms in which the model reads a line: `text` with `standIns` for unknown words; `isKept` if the line is not translated.
   const plans = new Map();
   function plan(line, beamSize = run.search.beam_size) {
     const key = JSON.stringify([line, beamSize]);
@@ -30,7 +30,7 @@ function lineTranslator({ translateSentence, ...one }) {
     return ranked.reduce((a, b) => ((b.numLost - a.numLost || b.numDoubtful - a.numDoubtful || a.logProb - b.logProb) < 0 ? b : a));
   }
 
-  // The translations of sentences as one text, with the white space that is between the sentences.
+  // Join the translations of sentences, with the white space between the sentences.
   function joinTexts(sentences, texts) {
     let line = '';
     texts.forEach((text, number) => {
@@ -39,15 +39,16 @@ function lineTranslator({ translateSentence, ...one }) {
     });
     return line;
   }
-  // The options but `beamSize` are for the first sentence. Attention is of all sentences, which share the end.
+  // Translate a text. All options except `beamSize` concern the first sentence only. The attention of all sentences is joined
+  // into a matrix whose last column is the end of each sentence.
   function translateWhole(text, options) {
     const sentences = sentencesOf(text);
     const results = sentences.map((sentence, number) => translateSentence(sentence, number ? { beamSize: options.beamSize } : options));
     if (results.length === 1) return results[0];
     const [source, tokens] = ['source', 'tokens'].map((side) => results.flatMap((result) => result[side]));
-    let before = 0; // positions of the sentences before
+    let before = 0; // number of source positions of the sentences before
     const weights = results.flatMap((result, number) => {
-      const written = number < results.length - 1 ? result.weights.slice(0, result.tokens.length) : result.weights; // one end
+      const written = number < results.length - 1 ? result.weights.slice(0, result.tokens.length) : result.weights; // only the last sentence keeps its end
       const rows = written.map((row) => {
         const whole = new Float32Array(source.length + 1);
         whole.set(row.subarray(0, -1), before);
@@ -65,7 +66,7 @@ function lineTranslator({ translateSentence, ...one }) {
     if (isKept) return { tokens: [], text, logProb: 0, weights: [] };
     return putBack(standIns, translateWhole(text, options));
   }
-  // A sentence of a plan, with its unknown words, and whether its translation is too short, as in data/line_facts.py.
+  // A sentence, its unknown words, and whether its translation is too short by data/line_facts.py.
   function translatePart(sentence, { standIns, ...options }) {
     const read = translateSentence(sentence, options);
     const [from, to] = [read.source, read.tokens].map((tokens) => new TextEncoder().encode([...tokens, ''].join('\n')).length);

@@ -1,11 +1,11 @@
-// Beam search as search/beam.py makes it: finished hypotheses keep their slots, so that the beam narrows; one slot is
-// greedy search. `force` maps steps to weights that replace the attention's, or to the one position that has all weight;
-// the attention may not use the positions `blocked`; `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its
-// parent; `start` is the state of the decoder before its first step.
+// Beam search with the rules of search/beam.py: a finished hypothesis keeps its slot, so the beam narrows. A beam with one
+// slot is greedy search. `force` maps a step to weights that replace the attention weights, or to the position that gets all
+// weight. The attention does not use the positions `blocked`. The translation begins with the ids `prefix`. The result has
+// `kept`, all hypotheses that were continued or finished, each with its parent, and `start`, the first state of the decoder.
 function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix = [], force = {}, blocked = [] }) {
   const { memory, state } = model.prepare([ids], [extended]);
   let alive = [{ ids: [], logProb: 0, steps: [] }];
-  let [copies, states] = [memory, state]; // a row for each of `alive`
+  let [copies, states] = [memory, state]; // one row for each hypothesis in `alive`
   const [finished, cut, kept] = [[], [], []];
   for (let length = 1; alive.length > 0; length++) {
     const forced = force[length - 1];
@@ -43,18 +43,18 @@ function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special,
   return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept, start: state };
 }
 
-// Attention weights as if the blocked positions had none: those of the others, which sum to 1 again.
+// Attention weights without the blocked positions: the weights of the other positions, scaled to the sum 1.
 function withoutBlocked(weights, blocked) {
   const left = [...weights].map((weight, position) => (blocked.includes(position) ? 0 : weight));
   const sum = left.reduce((a, b) => a + b, 0);
-  const even = 1 / (weights.length - blocked.length); // of each position, if all attention was on blocked ones
+  const even = 1 / (weights.length - blocked.length); // the weight of each position, if all attention was on blocked positions
   return left.map((weight, position) => (sum > 0 ? weight / sum : blocked.includes(position) ? 0 : even));
 }
 
-// The most probable ids, ties by the lower id; never PAD, BOS and what else the search excludes.
+// The most probable ids, without PAD, BOS and other ids that the search excludes. Of equally probable ids, the lower id comes first.
 function topTokens(logProbs, count, special) {
   const best = [];
-  let least = NaN; // of `best`, once it is full
+  let least = NaN; // the least log-probability in `best`, once it is full
   for (let id = 0; id < logProbs.length; id++) {
     if (logProbs[id] <= least || id === special.pad || id === special.bos || id === special.excluded) continue;
     let place = best.length;
@@ -66,14 +66,14 @@ function topTokens(logProbs, count, special) {
   return best;
 }
 
-// A run as the page uses it: a sentence in, hypothesis out.
+// A translator of single sentences, made of a run.
 function translator(run, model) {
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
-  const idsOf = (side) => new Map(side.tokens.map((token, id) => [token, id]).slice(Object.keys(run.ids).length)); // no special
+  const idsOf = (side) => new Map(side.tokens.map((token, id) => [token, id]).slice(Object.keys(run.ids).length)); // without special tokens
   const [known, written] = [run.source, run.target].map(idsOf);
   const special = { ...run.ids, excluded: run.search.unk === 'forbid' ? run.ids.unk : null };
   const spelled = (id, tokens) => run.target.tokens[id] ?? tokens[id - run.target.tokens.length] ?? '';
-  // An unknown word as its source token with the most attention, if the search is to copy.
+  // If the search copies unknown words, replace an unknown word by the source token with the most attention.
   function spelledOrCopied(id, weights, tokens) {
     if (id !== special.unk || run.search.unk !== 'copy') return spelled(id, tokens);
     return tokens[weights.slice(0, -1).reduce((best, weight, position, all) => (weight > all[best] ? position : best), 0)];
@@ -83,7 +83,7 @@ function translator(run, model) {
     const unknown = tokens.map((token) => !known.has(token));
     if (tokens.length === 0) return { source: [], unknown, tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
     const ids = [...tokens.map((token) => known.get(token) ?? special.unk), special.eos];
-    // a token that the target vocabulary lacks has an id behind it, of its first position
+    // a token that the target vocabulary lacks has an id after the vocabulary, by its first position
     const numTarget = run.target.tokens.length;
     const extended = [...tokens.map((token) => written.get(token) ?? numTarget + tokens.indexOf(token)), special.eos];
     const limit = prefix.length + Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;

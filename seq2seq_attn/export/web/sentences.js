@@ -1,4 +1,4 @@
-// The sentences of a line: the rules of text/sentences.py.
+// Split a line into sentences by the rules of text/sentences.py.
 const MARKS = '։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄᥅᪨᪩᪪᪫᭚᭛᭞᭟᰻᰼᱾᱿‼‽⁇⁈⁉⸮⸼。꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱ꫯ﹒﹖﹗！．？｡';
 const CLOSERS = `(?:[\\])}"'”’›」』】》〉）］｣*_¹²³]|(?:[“‘«»‹]|[ \\u00a0\\u202f][»›])(?![\\p{L}\\p{N}_])|\\[\\p{Nd}+\\])*`;
 const OTHER_MARK = '(?<=[\\u0370-\\u03ff\\u1f00-\\u1fff]);|(?<=[\\u0531-\\u058f]):|፡፡|(?<=[\\u0900-\\u0dff] ?)\\|';
@@ -14,23 +14,23 @@ const WORDS_BEFORE_A_STOP = [
   '(?:abb|abs|art|bd|cap|ch|chap|fig|kap|nos?|nr|num|p[áa]gs?|pp|tel|vols?)(?=\\.\\p{Nd})',
   '(?:d(?:er|ie|as|en|em|es)|[ai]m|[vz]om|zu[mr]|beim|jede[rs]?)\\s\\p{Nd}\\p{Nd}?',
 ];
-const BEGINS = '(?<![\\p{L}\\p{N}_.])'; // a word
+const BEGINS = '(?<![\\p{L}\\p{N}_.])'; // the beginning of a word
 const ABBREVIATIONS = [
   new RegExp(`${BEGINS}(?:${WORDS_BEFORE_A_STOP.join('|')})\\.\\S$`, 'iu'),
   new RegExp(`${BEGINS}[B-DF-HJ-NP-TV-XZ][b-df-hj-np-tv-xz]{1,4}\\.\\S$`, 'u'),
 ];
-const WINDOW = 24; // characters before and behind a mark that decide whether it ends the sentence
+const WINDOW = 24; // number of characters before and after a mark that decide whether the mark ends the sentence
 const CONTINUATION = /^(?:.[,;:]|[」』](?:と|って))/su; // after a quotation, Japanese goes on with a particle
 
 function splitSentences(line) {
   const text = line.toWellFormed().replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
-  const part = text.replace(/[^\p{L}\p{N}]+$/u, ''); // marks at the end of the line end no other sentence
+  const part = text.replace(/[^\p{L}\p{N}]+$/u, ''); // marks at the end of the line do not separate sentences
   const isCased = text !== text.toLowerCase();
   const sentences = [];
   let start = 0;
   for (const end of part.matchAll(SENTENCE_END)) {
     const stop = end.index + end[0].length;
-    const head = text.slice(start, Math.min(end.index, start + WINDOW)).trim(); // in a list, digits stand before an item
+    const head = text.slice(start, Math.min(end.index, start + WINDOW)).trim(); // in a list, a number stands before each item
     if (!head || /^\p{Nd}+$/u.test(head) || goesOn(text, end, stop, isCased)) continue;
     sentences.push(text.slice(start, stop));
     start = stop;
@@ -38,7 +38,7 @@ function splitSentences(line) {
   return [...sentences, text.slice(start)];
 }
 
-// Whether the sentence goes on after what may be its end.
+// Whether the sentence goes on after a mark that may end it.
 function goesOn(text, end, stop, isCased) {
   const following = text.slice(stop, stop + WINDOW).replace(/^["'“„«»‹([¿¡「『]+/u, '');
   if (CONTINUATION.test(text.slice(stop - 1, stop + 2)) || (isCased && /^\p{Lowercase}/u.test(following))) return true;

@@ -1,20 +1,20 @@
-// What a reader did: the sentence, changes of each model's translation, and the way back.
-// Of a model: `prefix`: ids to begin with; `force`: source positions by step; `blocked`: source positions without
+// The state of the page: the sentence, the reader's changes to each model's translation, and earlier states.
+// The changes for a model are `prefix`: ids to begin with; `force`: source positions by step; `blocked`: source positions without
 // attention; `chosen`: a step; `guess`: a step whose ribbons are hidden until a source word is picked.
 const data = JSON.parse(element('data').textContent);
 const translators = Seq2Seq.load(data.runs, data.kernel).map((model, number) => lineTranslator(translator(data.runs[number], model)));
 const UNTOUCHED = { prefix: [], force: {}, blocked: [], chosen: null, guess: null, picked: null };
 let shownText = '';
 let choices = translators.map(() => UNTOUCHED);
-let current = 0; // the sentence that is shown of a text
-let beamSize = null; // null: of each run's configuration
+let current = 0; // the index of the sentence of the text that is shown
+let beamSize = null; // null: the beam size of each run's configuration
 const past = [];
 let keptAt = -Infinity;
 
 const isSteered = ({ prefix, force }) => prefix.length > 0 || Object.keys(force).length > 0;
 const isChanged = (choice) => isSteered(choice) || choice.blocked.length > 0;
 
-// Keeps the state before a change; what follows within a second, as typing does, is one change.
+// Keep the state before a change. Changes that follow within a second, as by typing, count as a single change.
 function keepState() {
   if (performance.now() - keptAt > 1000) past.push({ text: shownText, choices, beamSize, current });
   keptAt = performance.now();
@@ -34,15 +34,15 @@ function change(number, changes) {
   redraw();
 }
 
-// The address holds the sentence and the changes, so that a link shows what the page shows. It is set
-// last, because Safari throws an error if that happens often, for example while somebody types.
+// The address holds the sentence and the changes, so that a link shows the same page. The address is
+// set last, because Safari throws an error if it is set often, for example while somebody types.
 function remember() {
   const kept = { text: shownText, ...(current ? { sentence: current + 1 } : {}), ...(beamSize === null ? {} : { beam: beamSize }) };
   if (choices.some(isChanged)) kept.changes = JSON.stringify(choices.map(({ prefix, force, blocked }) => ({ prefix, force, blocked })));
   history.replaceState(null, '', `#${new URLSearchParams(kept)}`);
 }
 
-// The sentence of the address, if there is one, and what the page cannot do of the address, in words.
+// Read the text and the changes of the address. Return the text, and the problems: changes that the page cannot show.
 function recall() {
   const kept = new URLSearchParams(location.hash.slice(1));
   const problems = [];
@@ -62,7 +62,7 @@ function recall() {
   return { text, problems };
 }
 
-// The sentences of a text as a model reads them.
+// The sentences into which a model splits a text.
 const sentencesFor = (one, text) => one.sentencesOf(one.plan(text, beamSize ?? undefined).text);
 
 function recallChoice(one, text, { prefix = [], force = {}, blocked = [] }, problems) {

@@ -1,6 +1,6 @@
-// Text to tokens and back, as the Python package does, for the tokenizers that a page can have.
+// Convert text to tokens and back with the results of the Python package, for the tokenizers that a page supports.
 const SPACE = '▁'; // SentencePiece's mark for a space
-const STAND_IN = '\ue081'; // a mark of the text itself
+const STAND_IN = '\ue081'; // stands for the character ▁ in the text
 function normalized(text, lowercase) {
   const clean = text
     .replace(/[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
@@ -18,7 +18,7 @@ const TOKENIZERS = {
     detokenize: (tokens) => tokens.join(' '),
   }),
   characters: ({ lowercase }) => ({
-    // A syllable of Hangul is two or three letters.
+    // A syllable of Hangul consists of two or three letters.
     tokenize: (text) => [...withMarks(text, lowercase).replace(/[가-힣]+/gu, (syllables) => syllables.normalize('NFD'))],
     detokenize: (tokens) => joined(tokens).normalize('NFC'),
   }),
@@ -27,7 +27,7 @@ const TOKENIZERS = {
 };
 const tokenizer = (settings) => TOKENIZERS[settings.tokenizer](settings);
 
-// The subwords of a BPE model: of all neighbors that together are a subword, those with the highest score are joined.
+// The subwords of a BPE model: repeatedly join the two neighbors that form the subword with the highest score.
 function merges(marks, scores) {
   const tokens = [...marks];
   for (;;) {
@@ -42,7 +42,7 @@ function merges(marks, scores) {
   }
 }
 
-// Unknown characters in a row are one token.
+// A sequence of unknown characters is a single token.
 function joinedUnknown(tokens, scores) {
   const result = [];
   tokens.forEach((token, index) => {
@@ -82,8 +82,8 @@ function viterbi(marks, scores, longest, unknown) {
   return tokens;
 }
 
-// spaCy's rules: split at spaces; then prefixes and suffixes, one at a time, unless the rest is a special case, a match
-// or a URL; then infixes.
+// spaCy's rules: split at spaces; then split off prefixes and suffixes, one at a time, until the rest is a special case, a
+// match or a URL; then split at infixes.
 function spacy({ lowercase, language, rules }) {
   const special = new Map(Object.entries(rules.special));
   const compiled = (pattern, flags, start = '') => {
@@ -92,7 +92,7 @@ function spacy({ lowercase, language, rules }) {
     return new RegExp(`${start}(?:${body})`, `u${flags}${ignoresCase ? 'i' : ''}`);
   };
   const [prefix, suffix, infix] = [compiled(rules.prefix, ''), compiled(rules.suffix, ''), compiled(rules.infix, 'g')];
-  const [url, match] = [rules.url, rules.match].map((pattern) => compiled(pattern, '', '^')); // as Python's re.match
+  const [url, match] = [rules.url, rules.match].map((pattern) => compiled(pattern, '', '^')); // anchored at the start, as by Python's re.match
   const affix = (text, pattern) => [pattern?.exec(text)].find((hit) => hit?.[0]);
   const isMatch = (text) => match !== null && match.test(text);
   function split(span, cases = special) {
@@ -115,7 +115,7 @@ function spacy({ lowercase, language, rules }) {
     }
     return [...tokens, ...inner(rest, cases), ...suffixes];
   }
-  // Neighbors into which the rules alone split a special case become its tokens, the longest first.
+  // If the rules have split a special case, its own tokens replace the pieces. The longest special case has precedence.
   function merged(tokens) {
     for (let first = 0; first < tokens.length - 1; first++) {
       for (let end = tokens.length; end > first + 1; end--) {
@@ -143,7 +143,7 @@ function spacy({ lowercase, language, rules }) {
     }
     return offset < rest.length ? [...tokens, rest.slice(offset)] : tokens;
   }
-  const seen = new Map(); // while one types, most words are as they were
+  const seen = new Map(); // while somebody types, most words do not change
   const tokensOf = (span) => seen.get(span) ?? seen.set(span, span === '<unk>' ? [span] : merged(split(span))).get(span);
   return {
     // as in Python, `<unk>`, which a model may have written, is one token, and over-long runs are cut out

@@ -1,10 +1,10 @@
-// Words that a model does not know pass through a translation, as in translate/unknown.py: the model reads several versions
-// of a line, with other stand-ins in their place, pairs of a source word and its translation.
+// Pass words that a model does not know through a translation, by the rules of translate/unknown.py: the model reads several
+// versions of a line, in which stand-ins replace the words. A stand-in is a pair of a known source word and its translation.
 const LETTER_OR_DIGIT = '[\\p{L}\\p{N}_]';
 const NUMBER = /^[^\p{L}\p{Nl}\p{No}]*\p{Nd}[^\p{L}\p{Nl}\p{No}]*$/u;
 const CODE = new RegExp(`\\p{Nd}|[%{@_/\\\\&+~#]|${LETTER_OR_DIGIT}(?:[.:]${LETTER_OR_DIGIT}|[A-Z])`, 'u');
-const LEAST_PART = 4; // letters of a known word within a compound
-const LEAST_WEIGHT = 0.2; // attention of a target word that gives way to an unknown word without its stand-in
+const LEAST_PART = 4; // least number of letters of a known word inside a compound
+const LEAST_WEIGHT = 0.2; // least attention of a target word that is replaced by an unknown word whose stand-in was not translated
 
 function kindOf(word) {
   if (NUMBER.test(word)) return 'number';
@@ -25,7 +25,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     if (!['spacy', 'spaces'].includes(name)) return isNew;
     return hasUnknownToken(word) || (isNew && ['number', 'code'].includes(kindOf(word)));
   }
-  // Whether texts leave a word as it is. What begins or ends with a known word is a compound, not a name.
+  // Whether a word is copied in translations, as a name is. A word that begins or ends with a known word is a compound.
   function isCopied(word) {
     const [kind, letters] = [kindOf(word), [...word]];
     const sizes = kind === 'name' ? [...letters.keys()].slice(Math.max(LEAST_PART, Math.floor(letters.length / 2))) : [];
@@ -36,7 +36,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     if (name === 'characters') return isCopied(word) && kindOf(word) !== 'name';
     return hasUnknownToken(word) || isCopied(word);
   }
-  // What the model reads in place of a line: nothing if the line stays as it is.
+  // The versions that the model reads in place of a line. There are none if the line is not translated.
   function versionsOf(line) {
     const all = new Set(wordsIn(line));
     const [spelled, passed] = [new Map(), []];
@@ -55,8 +55,8 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     });
     return versions.length ? versions : [{ text: replaceWords(line, spelled), standIns: new Map() }];
   }
-  // The translation with the unknown words in place of their stand-ins, how many of those it lacks, and to how many another
-  // token than their target word attends most.
+  // The translation with the unknown words in place of their stand-ins, the number of stand-ins that the translation lacks, and
+  // the number of stand-ins to which another token than their target word attends most.
   function putBack(standIns, { source, tokens, text, weights, ...rest }, detokenize) {
     const [written, lost, found] = [new Map(), [], wordsIn(text.toLowerCase())];
     const shown = { source: [...source], tokens: [...tokens], text };
@@ -92,7 +92,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
   return { versionsOf, putBack, count: (text, word) => wordsIn(text).filter((one) => one === word).length };
 }
 
-// A stand-in for each word, from index `first` on; words for which none is left have none.
+// A stand-in for each word, from index `first` on. If there are too few stand-ins, the last words have none.
 function assign(passed, numbers, others, first) {
   const chosen = new Map();
   for (const word of passed) {

@@ -1,4 +1,4 @@
-// What attention did: how spread out it is, what it leaves out or repeats, and how it agrees with gold links.
+// The statistics of attention: entropy, dropped and repeated words, and agreement with gold links.
 const ATTENTION_COLUMNS = [['entropy', 'Entropy, nats'], ['dropped', 'Dropped'], ['repeated', 'Repeated'], ['missing', 'Missing'], ['excess', 'Excess']];
 const GOLD_COLUMNS = [['error_rate', 'Error rate (AER)'], ['precision', 'Precision'], ['recall', 'Recall'], ['mass', 'Mass on links']];
 const percent = (value) => (value === null || value === undefined ? '–' : `${(100 * value).toFixed(1)} %`);
@@ -8,7 +8,7 @@ function meanOf(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-// The members of each arm; of a run without others of its kind, itself.
+// The runs of each arm. A run that differs from all others in more than its seed is an arm by itself.
 const attentionRows = (runs) => arms().map(({ name, runs: members }, arm) => ({
   label: styleLabel(arm, name),
   members: runs.filter((one) => members.includes(one.run)),

@@ -1,11 +1,11 @@
-// Lines with bands over length buckets, drawn for the width there is, again when it changes.
+// Draw lines with bands over length buckets, in the width of the page, and again when the width changes.
 const shortLabel = ({ lower, upper }) => {
   if (upper === null) return lower > 0 ? `≥ ${lower}` : 'all';
   if (lower <= 0) return `≤ ${upper - 1}`;
   return upper - 1 > lower ? `${lower}–${upper - 1}` : `${lower}`;
 };
 
-// The least round number over a rough one, and the power of ten that it is a multiple of.
+// The least round number that is not below a number, and the power of ten of which the round number is a multiple.
 function roundUnit(rough, factors) {
   const power = 10 ** Math.floor(Math.log10(rough));
   return [factors.find((factor) => factor * power >= rough) * power, power];
@@ -27,8 +27,8 @@ const gridLines = (ticks, from, to, y) => ticks.map(({ value, label }) => [
   svg('text', { class: 'tick', x: from - 8, y: y(value) + 4, 'text-anchor': 'end' }, label),
 ]);
 
-// series: [{run (its style), name, points: [{value, low, high} or null, one for each bucket]}]; of an arm, a point also has
-// the least and the most of its seeds
+// series: [{run (its style), name, points: [{value, low, high} or null, one for each bucket]}]; the points of an
+// arm also have the lowest and the highest value of its seeds
 function drawChart(width, { buckets, series, unit, label, rule }) {
   const [left, right, top, height, bottom] = [44, 10, 12, heightOf(width), 56];
   const highest = Math.max(rule || 0, ...series.flatMap((one) => one.points.map((p) => (p ? Math.max(p.value, p.high, p.most || 0) : 0))));
@@ -51,7 +51,7 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
     series.map((one) => drawLine(one, buckets, x, y)));
 }
 
-// A gap where a bucket has no value, on both sides of which the line goes on.
+// Where a bucket has no value, the line has a gap.
 function stretches(points) {
   const found = [[]];
   points.forEach((point, index) => (point ? found.at(-1).push({ ...point, index }) : found.push([])));
@@ -83,7 +83,7 @@ const drawLine = ({ run, name, points }, buckets, x, y) =>
     }),
   ]);
 
-// A figure that keeps to the width of its place.
+// A figure with the width of the element that contains it.
 function chartFigure(title, chart, draw = drawChart) {
   const place = el('div', { class: 'plot' });
   let width = 0;

@@ -1,7 +1,7 @@
-// Two lists of words compared in order, by their longest common subsequence. `excess`: the positions of `tokens` outside it;
-// `missing`: those of `expected` outside it, each with the position of `tokens` before which it is missing.
+// Compare two lists of words by their longest common subsequence. `excess` has the positions of `tokens` outside this
+// subsequence. `missing` has the positions of `expected` outside it, each with the position in `tokens` to insert the word.
 function compareInOrder(tokens, expected) {
-  const lengths = Array.from({ length: tokens.length + 1 }, () => new Uint16Array(expected.length + 1)); // from t and e on
+  const lengths = Array.from({ length: tokens.length + 1 }, () => new Uint16Array(expected.length + 1)); // of the subsequences from positions t and e on
   for (let t = tokens.length - 1; t >= 0; t--) {
     for (let e = expected.length - 1; e >= 0; e--) {
       if (tokens[t] === expected[e]) lengths[t][e] = lengths[t + 1][e + 1] + 1;

@@ -1,8 +1,8 @@
-// Learning curves: what validation measured over the updates of each training.
+// Learning curves: the scores of the validations of each run over the updates.
 const CURVES = [['BLEU', 1, false], ['perplexity', 2, true]]; // title, index in a validation, whether the axis is logarithmic
 
-// 1, 2 and 5 times the powers of ten, from the last one under the least value to the first one over the greatest; where
-// these are many, the powers alone. Values are at least 1.
+// Marks of a logarithmic axis: 1, 2 and 5 times the powers of ten, from below the least value to above the greatest
+// value; if these are too many, only the powers of ten. Values are at least 1.
 function logTicks(least, greatest) {
   const decades = Math.ceil(Math.log10(greatest)) + 1;
   const factors = decades - Math.floor(Math.log10(least)) > 4 ? [1] : [1, 2, 5];
@@ -12,7 +12,7 @@ function logTicks(least, greatest) {
   return all.slice(first, last + 1).map((value) => ({ value, label: value.toLocaleString('en', { notation: 'compact' }) }));
 }
 
-// Round numbers from 0 to `most`, some `count` of them.
+// About `count` round numbers from 0 to `most`.
 function roundTicks(most, count) {
   const [unit] = roundUnit(most / count, [1, 2, 5, 10]);
   return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);

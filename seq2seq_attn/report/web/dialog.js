@@ -1,8 +1,8 @@
-// One dialog for all maps: the browser gives it Esc, the focus trap, and the way back to the button that opened it.
+// A dialog for all maps. The browser closes it on Esc, keeps the focus inside, and returns the focus to the button.
 const viewer = { dialog: null, row: 0, run: 0 };
 
 function makeDialog() {
-  const closeBeside = (event) => event.target === viewer.dialog && viewer.dialog.close(); // a click beside it
+  const closeBeside = (event) => event.target === viewer.dialog && viewer.dialog.close(); // a click outside the dialog
   viewer.dialog = el('dialog', { id: 'viewer', 'aria-labelledby': 'viewer-title', onclick: closeBeside });
   document.body.append(viewer.dialog);
   onColorChange(() => viewer.dialog.open && showMap());
@@ -27,7 +27,7 @@ function step(by) {
 
 const SIDE_BY_SIDE = 1000; // pixels that two maps need
 
-// The run whose map is shown beside that of the chosen one, where there is room: the first other one that has a map.
+// The run whose map is shown beside the map of the chosen run if there is room: the first other run that has a map.
 function companion(row, run) {
   if (!data.sentences.maps[run][row] || window.innerWidth < SIDE_BY_SIDE) return null;
   const other = data.runs.findIndex((of, i) => i !== run && data.sentences.maps[i][row]);

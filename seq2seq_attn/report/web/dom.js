@@ -1,4 +1,4 @@
-// Numbers, sections and the line styles of runs, as the report writes them.
+// Elements that all parts of the report use: numbers, sections, choices, and the line styles of runs.
 const integer = (value) => value.toLocaleString('en');
 const fixed = (value, digits = 1) => (value === null || value === undefined ? '–' : value.toFixed(digits));
 function signed(value, digits = 1) {
@@ -14,17 +14,17 @@ const section = (id, title, ...content) =>
 
 const note = (...content) => el('p', { class: 'note' }, content);
 const control = (...content) => el('p', { class: 'control' }, content);
-// A choice among options, which are pairs of a value and a text.
+// A choice among options. An option is a pair of a value and a text.
 const optionsOf = (pairs, chosenValue) => pairs.map(([value, text]) => el('option', { value, selected: value === chosenValue }, text));
 const checkbox = (id, label, onchange, checked = false) =>
   control(el('label', {}, el('input', { type: 'checkbox', id, checked, onchange: (event) => onchange(event.target.checked) }), label));
 const choice = (id, label, options, onchange) => control(el('label', { for: id }, label), el('select', { id, onchange }, options));
 
-// An ensemble has no configuration, learning curve or encoder of its own.
+// An ensemble has no configuration, so the page shows neither its settings nor learning curves.
 const hasConfig = (run) => Object.keys(run.config).length > 0;
 
-// The line style of a run, or of an arm: color, dash and marker tell it apart, so that color alone never has to. Runs
-// of one arm look alike.
+// The line style of a run or an arm. Styles differ in color, dash and marker, so that readers need not tell colors
+// apart. The runs of an arm have the same style.
 const styleOf = (run) => (data.report.groups ? data.report.groups.findIndex((arm) => arm.runs.includes(data.runs[run].name)) : run);
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '12 4', '4 2'];
 const MARKERS = ['circle', 'square', 'triangle', 'diamond'];

@@ -1,4 +1,4 @@
-// Elements from tags, attributes and children. Strings become text nodes: nothing here parses markup.
+// Make elements from tags, attributes and children. Strings become text nodes, so markup in them is never parsed.
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
@@ -12,7 +12,7 @@ function fill(node, attributes, children) {
 }
 
 const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-const SVG = 'http://www.w3.org/2000/svg'; // the name of a language, never fetched
+const SVG = 'http://www.w3.org/2000/svg'; // the name of the SVG language; this address is never fetched
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 const element = (id) => document.getElementById(id);
 
@@ -21,5 +21,5 @@ function refill(node, ...children) {
   fill(node, {}, children);
 }
 
-// Text of unknown language: direction by its own characters, and not mixed with what is around it.
+// Text of unknown language: its own characters decide its direction, and it does not affect the text around it.
 const words = (text, attributes = {}) => el('bdi', { dir: 'auto', ...attributes }, text);

@@ -1,4 +1,4 @@
-// The sentence that the page begins with, and how to read its map.
+// The sentence that the page shows first, with an explanation of its map.
 function exampleContent() {
   if (!data.example) return null;
   const { run, row } = data.example;

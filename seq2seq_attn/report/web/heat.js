@@ -1,8 +1,8 @@
 // A heat map on a canvas, with its tokens on the axes.
-const MAX_CANVAS = 12000; // pixels on a side, and of an area, that every browser can hold
+const MAX_CANVAS = 12000; // pixels of a side and of the area of a canvas that every browser supports
 const MAX_AREA = 16_000_000;
 
-// As large as lets the whole map be seen at once, and at least what a label needs.
+// The size of a cell in pixels: the whole map is visible, unless cells would become too small for labels.
 function cellSize({ source, target }, room) {
   const fitting = Math.min(room / Math.max(1, source.length), (window.innerHeight * 0.55) / Math.max(1, target.length));
   const size = Math.max(15, Math.min(38, Math.floor(fitting)));
@@ -48,8 +48,8 @@ function drawMap(canvas, { source, target, levels }, size, cursor) {
   pen.strokeRect(cursor[1] * size + 1, cursor[0] * size + 1, size - 3, size - 3);
 }
 
-// A map with its tokens on the axes; the arrow keys and the pointer read single weights, and `onPoint` is told the cell
-// (target, source), or null when the pointer goes.
+// A map with its tokens on the axes. The arrow keys and the pointer show single weights. `onPoint` is called with the cell
+// (target, source), or with null when the pointer leaves the map.
 function mapView(attention, room, onPoint = () => {}) {
   const { source, target, levels, unknown, scale } = attention;
   const size = cellSize(attention, room);
@@ -104,7 +104,7 @@ function mapView(attention, room, onPoint = () => {}) {
   return view;
 }
 
-// The labels stick to the edges and hide what is under them: scroll until the cell lies clear.
+// The labels stick to the edges and hide cells under them: scroll until the cell is visible.
 function keepInSight(grid, [t, s], size) {
   const [left, top] = [grid.querySelector('.map-left').offsetWidth, grid.querySelector('.map-top').offsetHeight];
   const [x, y] = [s * size, t * size];

@@ -11,7 +11,7 @@ function renderSet() {
 function setChoice() {
   if (data.report.sets.length < 2) return '';
   const { num_concatenated } = data.report.sets[0];
-  chosen.set = data.report.sets.reduce((last, set, i) => (set.num_concatenated === num_concatenated ? i : last), 0); // the pooled one
+  chosen.set = data.report.sets.reduce((last, set, i) => (set.num_concatenated === num_concatenated ? i : last), 0); // pooled sets come last
   const options = data.report.sets.map(({ name, num_pairs: count }, i) => [i, `${name} (${integer(count)})`]);
   const change = (event) => {
     chosen.set = Number(event.target.value);
@@ -24,13 +24,13 @@ function languageName(code) {
   try {
     return new Intl.DisplayNames(['en'], { type: 'language' }).of(code.replace('_', '-')); // eng_Latn
   } catch {
-    return code; // the name of a file's ending, or anything else that a configuration says
+    return code; // not a language code, for example the suffix of a file
   }
 }
 
 const enumeration = (items) => items.flatMap((item, i) => [i === 0 ? '' : i === items.length - 1 ? ' and ' : ', ', item]);
 
-// What was evaluated: languages, corpus, runs or arms.
+// The subject of the evaluation: languages, corpus, runs or arms.
 const CORPORA = { multi30k: 'Multi30k', captions: 'embedded captions' };
 function subject() {
   const { source, target, corpus } = data.report.languages;

@@ -1,14 +1,14 @@
-// Scores of the chosen test set: the headline, every measure, the arms against the first, and all of it by length.
+// Scores of the chosen test set: the headline, all measures, comparisons with the first arm, and scores by length.
 const chosen = { set: 0, measure: '' };
 
 const shownSet = () => data.report.sets[chosen.set];
 const named = (list, name) => list.find((one) => one.name === name);
 
-// Arms are runs that differ in their seed alone. Where no run has such siblings, each is an arm of one seed.
+// An arm is a group of runs that differ only in their seed. If there are no such groups, each run is an arm.
 const isGrouped = () => Boolean(data.report.groups);
 const arms = () => data.report.groups || data.runs.map(({ name }) => ({ name, runs: [name] }));
 
-// The columns of tables and the lines of charts: names, scores under a measure, line styles.
+// The columns of tables and the lines of charts: names, scores by a measure, line styles.
 const byRun = () => ({ kind: 'Run', prefix: '', names: data.runs.map(({ name }) => name), scores: (measure) => measure.runs, style: styleOf });
 const byArm = () => (isGrouped()
   ? { kind: 'Arm', prefix: 'arm-', names: arms().map(({ name }) => name), scores: (measure) => measure.groups, style: (arm) => arm }
@@ -53,7 +53,7 @@ function seedsTable(view) {
   return tableOf('Arms: means over seeds', ['Measure', 'Arm', 'Seeds', 'Mean', 'Deviation', 'Min – max'], rows, { id: 'arm-table' });
 }
 
-// Columns of a comparison with the first: title, the value that has to be there, how it is shown.
+// Columns of a comparison with the first arm: the title, the value that the column needs, and a function that shows it.
 const COMPARISON = [
   ['Difference', 'paired_bootstrap', ({ difference }) => el('strong', {}, signed(difference))],
   ['p', 'paired_bootstrap', ({ p_corrected }) => pValue(p_corrected)],
@@ -74,7 +74,7 @@ function significanceTable(view) {
 
 const measureNotes = () => note(shownSet().measures.map(({ name }) => [el('strong', {}, data.titles[name]), `: ${data.about[name]}. `]));
 
-// What to know of the test set and of the translations before scores are trusted.
+// Warnings about the test set and the translations.
 const setNotes = () => (shownSet().warnings || []).map((warning) => note(`${shownSet().name}: ${warning}.`));
 const translationNotes = () =>
   (shownSet().translations || []).flatMap(({ run, num_cut: cut, num_unknown_source_tokens: unknown }) => [
@@ -84,7 +84,7 @@ const translationNotes = () =>
 
 const armNote = () => note('An arm is its runs together: they differ in the seed alone. ± and deviation: standard deviation ' +
   'over seeds. Intervals are of the mean, over sentences; p covers seeds and sentences.');
-// Each run of the arms, folded away.
+// The scores of each run of the arms, in a part that is closed at first.
 const perRun = (...content) => el('details', {}, el('summary', {}, `Each of the ${data.runs.length} runs by itself`), content);
 
 const coverage = ({ kind, names }) => `it covers ${kind === 'Arm' ? 'seeds and sentences' : 'the choice of sentences, not the seeds'}` +
@@ -109,7 +109,7 @@ function scoreContent() {
   return [...top, seedsTable(view), measureNotes(), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
 }
 
-// A line per arm after `first`; `point` makes a value with its band from the scores of a bucket.
+// A line for each arm from index `first` on. `point` returns a value and its band from the scores of a bucket.
 function seriesOf(view, first, point) {
   return view.names.slice(first).map((name, i) => ({
     run: view.style(i + first),
@@ -118,7 +118,7 @@ function seriesOf(view, first, point) {
   }));
 }
 
-// The extremes of the seeds, in the unit that a point has.
+// The lowest and the highest score of the seeds, in the unit of the point.
 const extremes = ({ num_seeds: count, min, max }, unit = 1) => (count > 1 ? { least: min / unit, most: max / unit } : {});
 const scorePoint = (scores, i) => ({ value: scores[i].score, low: scores[i].low, high: scores[i].high, ...extremes(scores[i]) });
 const keptPoint = (scores, i) => scores[i].retention && { ...scores[i].retention, ...extremes(scores[i], scores[0].score) };

@@ -1,11 +1,11 @@
-// The list of sentences: filtered, sorted, some at a time.
+// The list of sentences, which readers filter and sort. A part of the list is shown at a time.
 const PAGE = 50;
 const list = { sort: 'number', descending: false, text: '', bucket: '', differing: false, shown: PAGE, rows: [] };
 
-// Where each sentence belongs: the set it is in, and its number there.
+// The set of each sentence, and the number of the sentence in this set.
 const places = [];
 
-// The sets that the chosen one is pooled from; of one that is not pooled, itself.
+// The sets from which the chosen set is pooled, or the chosen set if it is not pooled.
 function shownNames() {
   const { sets } = data.sentences;
   const { name, num_concatenated } = shownSet();
@@ -24,7 +24,7 @@ function placeSentences() {
   }
 }
 
-// The chrF columns: arms with the mean of their runs; where they would be many, all runs together.
+// The columns of chrF: arms with the mean of their runs, or all runs together if there are many arms.
 const MAX_COLUMNS = 6;
 function scoredColumns() {
   const all = data.runs.map((run, i) => i);
@@ -34,7 +34,7 @@ function scoredColumns() {
 const isMean = () => scoredColumns().some(({ members }) => members.length > 1);
 const chrfOf = ({ members }, row) => members.reduce((sum, run) => sum + data.sentences.chrf[run][row], 0) / members.length;
 
-// The columns with chrF of each arm, and with its difference from the first.
+// The columns with the chrF of each arm, and with its difference from the first arm.
 function chrfColumns() {
   const scored = scoredColumns();
   const style = (i) => (scored.length > 1 ? i : undefined);

@@ -1,4 +1,4 @@
-// What was run and where: configurations side by side, signatures, environments.
+// How scores were measured: configurations side by side, signatures, environments.
 function flatten(value, path = '', found = new Map()) {
   const isTree = value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length;
   if (!isTree) found.set(path, typeof value === 'string' ? value : JSON.stringify(value));
@@ -6,7 +6,7 @@ function flatten(value, path = '', found = new Map()) {
   return found;
 }
 
-// One row a key, one column a tree; what differs is marked, by a sign and not by color alone.
+// A row for each key, a column for each configuration. Keys whose values differ have a sign, not only a color.
 function sideBySide(id, label, header, trees) {
   const columns = trees.map((tree) => flatten(tree));
   const keys = [...new Set(columns.flatMap((column) => [...column.keys()]))].filter(Boolean);

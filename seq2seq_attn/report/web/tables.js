@@ -1,4 +1,4 @@
-// A table that scrolls inside its own box where the page is narrower than it; its edge fades while there is more to see.
+// A table that scrolls inside a box if the page is too narrow. The edge of the box fades while columns are hidden.
 function scrolling(label, table) {
   const box = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': label }, table);
   const look = () => {
@@ -13,7 +13,7 @@ function scrolling(label, table) {
 }
 
 const numberCell = (...content) => el('td', { class: 'number' }, content);
-// The arm or run of a row: on a phone it stays in sight as its line style, like the first column.
+// The arm or run of a row. On a phone, its line style stays visible, like the first column.
 const whoCell = (label) => el('td', { class: 'who' }, label);
 const groupCell = (tag, rowspan, ...content) => el(tag, tag === 'th' ? { scope: 'rowgroup', rowspan } : { class: 'number', rowspan }, content);
 const starred = ({ label, is_thin: isThin }) => label + (isThin ? '*' : '');

@@ -1,5 +1,5 @@
-// The texts of a sentence with what stands out in them: unknown source words, and words that reference and hypotheses
-// do not share.
+// The texts of a sentence, in which unknown source words and words that differ between reference and hypotheses are
+// marked.
 function nameList(runs) {
   if (runs.length < data.runs.length) return runs.map((run) => data.runs[run].name).join(', ');
   return runs.length > 1 ? 'every run' : 'this run';
@@ -7,7 +7,7 @@ function nameList(runs) {
 
 const textLine = (kind, text) => el('div', {}, el('dt', {}, kind), el('dd', {}, words(text)));
 
-// Ranges of several runs as one list, in which each range names all runs that have it.
+// The ranges of several runs as a list without repetitions. Each range names all runs that have the range.
 function byRange(ofRuns, make) {
   const runsAt = new Map();
   ofRuns.forEach((ranges, run) => ranges.forEach(({ start, end }) => {
@@ -39,11 +39,11 @@ const excessRanges = ({ reference, hypotheses }, run) =>
   unsharedWords(hypotheses[run], reference).excess.map((range) =>
     ({ ...range, tag: 'ins', attributes: { class: 'excess', title: 'not in the reference, or not at this place' } }));
 
-// Where the tokens of a run's map lie, so that pointing at the map can point at them.
+// The places of the tokens of a run's map in the texts, which are marked while the reader points at the map.
 const tokenMarks = (text, tokens, side, run) =>
   tokenRanges(text, tokens).flatMap((range, i) => (range ? [{ ...range, tag: 'span', attributes: { 'data-token': `${side}${run}-${i}` } }] : []));
 
-// The lines of a sentence; `extra` gives what follows a run's hypothesis, `mapped` are the runs whose maps are beside it.
+// The lines of a sentence. `extra` returns elements to show after a run's hypothesis. `mapped` has the runs whose maps are shown.
 function sentenceTexts(row, extra, mapped = []) {
   const one = sentenceAt(row);
   const maps = mapped.map((run) => [run, data.sentences.maps[run][row]]).filter(([, stored]) => stored);
@@ -57,7 +57,7 @@ function sentenceTexts(row, extra, mapped = []) {
         el('dd', {}, words(marked(text, [...ofTarget(run), ...excessRanges(one, run)])), ' ', extra(run)))));
 }
 
-// Points, in the texts of a box, at the words of the cell that a map is pointed at.
+// Mark the words in the texts of a box that belong to the cell of a map at which the reader points.
 const pointAtWords = (box, run) => (cell) => {
   box.querySelectorAll('[data-token].pointed').forEach((node) => node.classList.remove('pointed'));
   if (!cell) return;

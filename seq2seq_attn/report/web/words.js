@@ -1,11 +1,11 @@
-// Words in texts: those that two texts do not share in the same order, and where the tokens of a model lie.
+// Find words in texts: words that differ between two texts, and the places of a model's tokens.
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 const wordsIn = (text) =>
   [...segmenter.segment(text)].filter((one) => one.isWordLike).map(({ segment, index }) =>
     ({ key: segment.toLowerCase(), start: index, end: index + segment.length }));
 
-// The words that two texts do not share in the same order: `excess` in the hypothesis, `missing` in the reference. A word at
-// another place is both. The tables count tokens of spaCy in any order instead.
+// The words that differ between two texts, compared in order: `excess` in the hypothesis, `missing` in the reference. A word
+// that has moved is in both. The tables count spaCy's tokens in any order instead.
 function unsharedWords(hypothesis, reference) {
   const [left, right] = [wordsIn(hypothesis), wordsIn(reference)];
   const { excess, missing } = compareInOrder(left.map(({ key }) => key), right.map(({ key }) => key));
@@ -15,7 +15,7 @@ function unsharedWords(hypothesis, reference) {
 const SLACK = 3; // characters between two tokens, such as spaces
 const isSpecial = (token) => /^<\w+>$/.test(token);
 
-// The characters of each token in the text that the tokens were made of, or make; null where it is not found.
+// The range of characters of each token in the text; null for a token that the text does not have.
 function tokenRanges(text, tokens) {
   const lower = text.toLowerCase().length === text.length ? text.toLowerCase() : text;
   let [from, slack] = [0, SLACK];
