@@ -8,7 +8,7 @@ const Seq2Seq = (() => {
   };
   const tensor = (shape, data) => ({ shape, data });
   const isTensor = (value) => value?.data !== undefined;
-  // How many elements the axes have together, from one axis on.
+  // The number of elements of the axes from an axis on.
   function sizeOf(shape, from = 0) {
     let size = 1;
     for (let axis = from; axis < shape.length; axis++) size *= shape[axis];
@@ -16,12 +16,12 @@ const Seq2Seq = (() => {
   }
 
   // ---- the kernel
-  // Functions of kernel.wat with their memory: the weights of all models, then tensors, one after another.
+  // Functions of kernel.wat with their memory, which holds the weights of all models, and then tensors, one after another.
   let kernel = null;
-  const SLACK = 1 << 20; // bytes that stay free, as the functions read and write behind the last row
+  const SLACK = 1 << 20; // bytes that stay free, because the functions read and write beyond the last row
   const FULL = new Error('the memory of the kernel is full');
   const aligned = (size) => 16 * Math.ceil(size / 16);
-  // A new tensor whose numbers are to be written. Those of float32 lie in the kernel's memory.
+  // A new tensor without values. The data of a float32 tensor is in the kernel's memory.
   function empty(shape, Type = Float32Array) {
     const [size, start, { buffer }] = [sizeOf(shape), kernel.taken, kernel.memory];
     if (Type !== Float32Array) return tensor(shape, new Type(size));
@@ -34,25 +34,25 @@ const Seq2Seq = (() => {
     copy.data.set(data);
     return copy;
   }
-  // Where the numbers of a tensor lie in the kernel's memory, perhaps as a copy.
+  // The address of a tensor's data in the kernel's memory. Data outside this memory is copied into it.
   const placeOf = (x) => (x.data.buffer === kernel.memory.buffer ? x : copyOf(x)).data.byteOffset;
-  // Tensors that a function computes, outside the kernel's memory, of which all that it took is free again.
+  // Call a function, copy the tensors that it returns out of the kernel's memory, and free the memory that it has taken.
   function computed(compute) {
     kernel.taken = kernel.start;
     try {
       return compute().map(({ shape, data }) => tensor(shape, data.slice()));
     } catch (error) {
       if (error !== FULL) throw error;
-      kernel.memory.grow(kernel.memory.buffer.byteLength / 65536); // twice as much; tensors are lost, but not the weights
+      kernel.memory.grow(kernel.memory.buffer.byteLength / 65536); // doubles the memory; tensors are lost, but weights are not
       return computed(compute);
     }
   }
 
   const filled = (shape, Type, value) => tensor(shape, new Type(sizeOf(shape)).fill(value));
-  // An axis counted from the front. It may be in a list; `more`: axes that the result has beside those of x.
+  // The index of an axis from the front. The axis may be in a list. `more` is the number of axes that the result has more than x.
   function axisOf(x, axis, more = 0) {
     if (axis?.length > 1) throw new Error(`more than one axis: ${axis}`);
-    const one = Number(axis ?? 0); // of a list of one, too
+    const one = Number(axis ?? 0); // also converts a list with one number
     return one < 0 ? one + x.shape.length + more : one;
   }
 
@@ -62,7 +62,7 @@ const Seq2Seq = (() => {
     return strides;
   }
 
-  // Where the elements of a view lie.
+  // The offsets of the elements of a view.
   function offsetsOf(shape, strides, start = 0) {
     let offsets = Int32Array.of(start);
     shape.forEach((length, axis) => {
@@ -81,7 +81,7 @@ const Seq2Seq = (() => {
     return out;
   }
   const view = (x, shape, strides, start) => take(x, shape, offsetsOf(shape, strides, start));
-  // A copy with other values at some offsets: `values` is a tensor, or a number for all.
+  // A copy with other values at some offsets. `values` is a tensor, or a number for all offsets.
   function put(x, offsets, values, merge = (_, value) => value) {
     const data = x.data.slice();
     offsets.forEach((offset, i) => (data[offset] = merge(data[offset], isTensor(values) ? values.data[i] : values)));
@@ -89,7 +89,7 @@ const Seq2Seq = (() => {
   }
 
   // ---- elementwise operations
-  // Repeats axes of length 1, from the last to the first, a block at a time.
+  // Repeat axes of length 1, from the last to the first, a block at a time.
   function expand(x, wanted) {
     const added = wanted.length - x.shape.length;
     const shape = wanted.map((length, axis) => (length === -1 ? x.shape[axis - added] : length));
@@ -135,14 +135,14 @@ const Seq2Seq = (() => {
     loop(out, ...values.map((x) => (isTensor(x) ? expand(x, shape).data : new Float32Array(out.length).fill(x))));
     return result;
   }
-  // A function of each element; numbers alone make a number.
+  // Apply a function to each element. If all arguments are numbers, the result is a number.
   function map(apply, Type, ...values) {
     if (!values.some(isTensor)) return apply(...values);
     return elementwise((out, a, b, c) => {
       for (let i = 0; i < out.length; i++) out[i] = apply(a[i], b?.[i], c?.[i]);
     }, Type, values);
   }
-  // The most frequent functions are the kernel's, for floating-point numbers.
+  // The kernel computes the most frequent functions of floating-point numbers.
   function inKernel(name, apply, ...values) {
     if (!values.some(isTensor) || promote(...values) !== Float32Array) return map(apply, null, ...values);
     const places = (parts) => parts.map((data) => placeOf(tensor([data.length], data)));
@@ -155,7 +155,7 @@ const Seq2Seq = (() => {
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
 
   // ---- products
-  // x W^T + bias for each row of x; W may have more axes, which are one. Most of the time of a model is here.
+  // x W^T + bias for each row of x. Further axes of W count as a single axis. Models spend most of their time here.
   function linear(x, weight, bias) {
     const [numOut, width] = [weight.shape[0], sizeOf(weight.shape, 1)];
     const shape = [...x.shape.slice(0, -1), numOut];
@@ -165,7 +165,7 @@ const Seq2Seq = (() => {
       return add(tensor(shape, product.data), bias ?? 0);
     }
     const places = [placeOf(x), weight.rows ?? placeOf(weight), bias ? placeOf(bias) : 0];
-    const rounded = weight.rows && placeOf(empty([numRows * (aligned(width) / 2 + 4)])); // x, as integers with a scale
+    const rounded = weight.rows && placeOf(empty([numRows * (aligned(width) / 2 + 4)])); // room for x as integers with a scale
     const out = empty(shape);
     const multiply = kernel[weight.rows ? 'multiplyIntegers' : 'multiply'];
     if (numRows) multiply(...places, placeOf(out), numOut, 4 * width, numRows, weight.scales, rounded);
@@ -196,7 +196,7 @@ const Seq2Seq = (() => {
   }
 
   // ---- along an axis
-  // The numbers that a function makes of each line of numbers along an axis.
+  // Apply a function to each line of numbers along an axis.
   function along(x, axis, make, Type = Float32Array) {
     const [at, last] = [axisOf(x, axis), x.shape.length - 1];
     const { data, shape } = transpose(x, at, last);
@@ -213,7 +213,7 @@ const Seq2Seq = (() => {
   }
 
   function reduce(x, axis, keep, make, Type) {
-    if (Array.isArray(axis) && axis.length !== 1) { // one after another, from the last; none stands for all
+    if (Array.isArray(axis) && axis.length !== 1) { // several axes, from the last to the first; an empty list stands for all axes
       const axes = axis.length > 0 ? axis.map((one) => axisOf(x, one)) : [...x.shape.keys()];
       return axes.toSorted((a, b) => b - a).reduce((part, one) => reduce(part, one, keep, make, Type), x);
     }
@@ -230,7 +230,7 @@ const Seq2Seq = (() => {
   }
   function logSumExp(line) {
     const max = maxOf(line);
-    const powers = empty([line.length + 3]).data.fill(-Infinity); // the kernel takes four at once
+    const powers = empty([line.length + 3]).data.fill(-Infinity); // the kernel reads four numbers at once
     powers.set(line);
     const sum = kernel.exponentials(powers.byteOffset, 4 * line.length, max);
     return max === -Infinity ? max : max + Math.log(sum);
@@ -292,7 +292,7 @@ const Seq2Seq = (() => {
     return a === b ? x : permute(x, x.shape.map((_, axis) => axis).with(a, b).with(b, a));
   }
 
-  // The shape, strides and start of a slice; negative positions count from the end.
+  // The shape, strides and start of a slice. Negative positions count from the end.
   function section(x, axis, from, to, step) {
     const [at, strides] = [axisOf(x, axis), stridesOf(x.shape)];
     const length = x.shape[at];
@@ -344,7 +344,7 @@ const Seq2Seq = (() => {
   }
   const stack = (parts, axis) => cat(parts.map((part) => unsqueeze(part, axis ?? 0)), axisOf(parts[0], axis, 1));
 
-  // `lengths`: before and after, in pairs, from the last axis.
+  // `lengths` has the padding before and after each axis, in pairs, from the last axis on.
   function pad(x, lengths, mode, value) {
     if ((mode ?? 'constant') !== 'constant') throw new Error(`unknown mode of pad: ${mode}`);
     const added = (axis, side) => lengths[2 * (x.shape.length - 1 - axis) + side] ?? 0;
@@ -354,7 +354,7 @@ const Seq2Seq = (() => {
     return put(filled(shape, x.data.constructor, value ?? 0), offsetsOf(x.shape, strides, start), x);
   }
 
-  // Where the elements lie that an index, with as many axes, names along one axis.
+  // The offsets of the elements that an index names along an axis. The index has as many axes as the tensor.
   function indexed(x, axis, index) {
     const [at, strides] = [axisOf(x, axis), stridesOf(x.shape)];
     return offsetsOf(index.shape, strides.with(at, 0)).map((offset, i) => offset + index.data[i] * strides[at]);
@@ -364,7 +364,7 @@ const Seq2Seq = (() => {
   // The parts of a tensor whose first axes are indexed by tensors.
   function lookUp(x, indices) {
     const first = indices.findIndex((index) => index !== null);
-    if (first > 0) { // the axes before the first index stay in front
+    if (first > 0) { // the axes before the first indexed axis come first
       const [axes, last] = [[...x.shape.keys()], indices.length];
       const found = lookUp(permute(x, [...axes.slice(first, last), ...axes.slice(0, first), ...axes.slice(last)]), indices.slice(first));
       const moved = [...found.shape.keys()];
@@ -396,7 +396,7 @@ const Seq2Seq = (() => {
     return reshape(bmm(reshape(softmax(masked, -1), products.shape), values), [...query.shape.slice(0, 3), -1]);
   }
 
-  // Run a graph for each element along the first axis: the tensors that it hands on, then those that it makes, stacked.
+  // Run a graph for each element along the first axis. Return the last carried tensors, then the stacked outputs.
   function scan(body, carried, elements, others) {
     const steps = [{ next: carried }];
     for (let i = 0; i < elements[0].shape[0]; i++) {
@@ -412,7 +412,7 @@ const Seq2Seq = (() => {
     return tensor([data.length], data);
   }
 
-  // ---- operations by name; each accepts as many arguments as it lists
+  // ---- operations by name, each with all arguments that it accepts
   const OPERATIONS = {
     add, 'add.Tensor': add, 'add.Scalar': add, mul, 'mul.Tensor': mul, 'mul.Scalar': mul, 'lerp.Tensor': lerp, tanh, sigmoid,
     clone: (x) => x, detach: (x) => x,
@@ -420,7 +420,7 @@ const Seq2Seq = (() => {
     'sub.Tensor': (a, b) => map((x, y) => x - y, null, a, b),
     'rsub.Scalar': (a, b) => map((x, y) => y - x, null, a, b),
     'div.Tensor': (a, b) => map((x, y) => x / y, Float32Array, a, b),
-    'div.Tensor_mode': (a, b, mode) => map((x, y) => Math[mode](x / y), null, a, b), // `floor` or `trunc`
+    'div.Tensor_mode': (a, b, mode) => map((x, y) => Math[mode](x / y), null, a, b), // the mode is `floor` or `trunc`
     logaddexp: (a, b) => map(logAddExp, Float32Array, a, b),
     logical_and: (a, b) => map((x, y) => x && y, Uint8Array, a, b),
     logical_or: (a, b) => map((x, y) => x || y, Uint8Array, a, b),
@@ -525,7 +525,7 @@ const Seq2Seq = (() => {
   // ---- graphs
   const NUMBERS = { inf: Infinity, '-inf': -Infinity, nan: NaN };
 
-  // The outputs of a graph. `forced`: the name of a node, and the value to use instead of its own.
+  // The outputs of a graph. `forced` has the name of a node, and the value that replaces the value of this node.
   function evaluate(graph, inputs, weights, forced) {
     const values = new Map(graph.inputs.map((name, i) => [name, inputs[i]]));
     const valueOf = (name) => values.get(name) ?? weights?.get(name) ?? NUMBERS[name];
@@ -542,8 +542,8 @@ const Seq2Seq = (() => {
     return graph.outputs.map(valueOf);
   }
 
-  // The names of what explains a step: the scores, of which the softmax is the attention weights, and the context, the
-  // sum of values by weight; each only where a graph has it.
+  // The names of the nodes that explain a step: the scores, whose softmax are the attention weights, and the context, the
+  // weighted sum of values. A graph may lack these nodes.
   function explained({ nodes, outputs: [, weights] }) {
     const [operation, , [scores]] = nodes.find(([, name]) => name === weights) ?? ['', '', []];
     let user = ['', weights];
@@ -560,10 +560,10 @@ const Seq2Seq = (() => {
     return bytes;
   }
 
-  // Rows of integers in the kernel's memory with a scale for each. Their numbers are made where an operation reads them.
+  // Rows of integers in the kernel's memory, each with a scale. They become float32 when an operation reads the numbers.
   function integers(shape, stored, scales) {
     const [width, count] = [sizeOf(shape, 1), shape[0]];
-    const pitch = aligned(width); // the kernel takes 16 at once
+    const pitch = aligned(width); // the kernel reads 16 numbers at once
     const rows = placeOf(empty([(count * pitch) / 2]));
     const row = (number) => new Int16Array(kernel.memory.buffer, rows + 2 * number * pitch, width);
     for (let i = 0; i < count; i++) row(i).set(stored.subarray(i * width, (i + 1) * width));
@@ -576,7 +576,7 @@ const Seq2Seq = (() => {
     return { shape, rows, scales: placeOf(tensor([count], scales)), numbersOf, get data() { return (all ??= numbersOf().data); } };
   }
 
-  // The weights by name, from their bytes side by side. Rows in int16 or int8 are followed by a scale for each.
+  // The weights by name, from the bytes of all weights. Rows in int16 or int8 are followed by the scales of all rows.
   function weightsOf(entries, bytes) {
     let start = 0;
     const read = (Type, length) => new Type(bytes.slice(start, (start += length * Type.BYTES_PER_ELEMENT)).buffer);
@@ -589,17 +589,17 @@ const Seq2Seq = (() => {
     }));
   }
 
-  // Models of runs, {program, weights in base64}, all of which use one kernel. `prepare` takes the ids of sentences, EOS
-  // included, padded to one length, and those of the extended target vocabulary, which outputs that copy read; `step` the
-  // id of each sentence's token before, BOS at first. Log-probabilities and attention weights of several sentences lie one
-  // after another. `force`: weights instead of the graph's attention weights, which changes nothing where no context is
-  // made of them (no attention, several heads). `rows` picks sentences of memory or state, some perhaps twice.
+  // The models of runs, {program, weights in base64}. All models use the same kernel. `prepare` takes the ids of sentences,
+  // EOS included, padded to equal length, and the ids in the extended target vocabulary, which outputs that copy read. `step`
+  // takes the id of each sentence's previous token, BOS at first. It returns the log-probabilities and attention weights of
+  // all sentences one after another. `force` has weights that replace the attention weights, without effect if no context is
+  // computed from these (no attention, several heads). `rows` selects sentences of memory or state, with repetitions.
   function load(runs, kernelBase64) {
-    const sizeAtMost = ({ shape }) => 4 * sizeOf(shape) + 64 * (shape[0] ?? 1); // of a weight, in bytes
+    const sizeAtMost = ({ shape }) => 4 * sizeOf(shape) + 64 * (shape[0] ?? 1); // the size of a weight in bytes
     const size = sumOf(runs.flatMap(({ program }) => program.weights.map(sizeAtMost)));
     const room = new WebAssembly.Memory({ initial: Math.ceil(size / 65536) + 256 });
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytesOf(kernelBase64)), { '': { memory: room } });
-    kernel = { ...exports, memory: room, taken: 16 }; // a bias at 0 is none
+    kernel = { ...exports, memory: room, taken: 16 }; // the address 0 stands for no bias
     const whole = (shape, numbers) => tensor(shape, Int32Array.from(numbers));
     return runs.map(({ program, weights: text }) => {
       const weights = weightsOf(program.weights, bytesOf(text));

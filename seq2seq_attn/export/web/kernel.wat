@@ -1,11 +1,11 @@
 ;; Products, sums and exponentials of float32, four numbers at once. Sizes are in bytes. `multiply` and `multiplyIntegers`
-;; need rows of x of a multiple of 16 bytes; all other functions write up to three numbers behind the end.
+;; need rows of x whose size is a multiple of 16 bytes. All other functions write up to three numbers beyond the end.
 (module
   (memory (import "" "memory") 1)
-  ;; y[r, o] = bias[o] + sum over i of x[r, i] w[o, i], for `numRows` rows of x and `numOut` of w; a bias at 0 is none.
-  ;; Four rows of w stay in the cache while those of x pass. The last four overlap those before if `numOut` is no multiple
-  ;; of 4; if it is below 4, rows behind w are read, and what they make is overwritten by the next row of y, or stands
-  ;; behind the last one.
+  ;; y[r, o] = bias[o] + sum over i of x[r, i] w[o, i], for `numRows` rows of x and `numOut` of w. The address 0 is no bias.
+  ;; Four rows of w stay in the cache while all rows of x are read. If `numOut` is not a multiple of 4, the last four rows
+  ;; overlap the four rows before. If `numOut` is below 4, rows beyond w are read; their results are overwritten by the next
+  ;; row of y, or lie beyond the last row.
   (func (export "multiply") (param $x i32) (param $w i32) (param $bias i32) (param $y i32) (param $numOut i32) (param $size i32) (param $numRows i32)
     (local $o i32) (local $i i32) (local $w0 i32) (local $w1 i32) (local $w2 i32) (local $w3 i32) (local $out i32) (local $in i32) (local $left i32)
     (local $added v128) (local $v v128) (local $a v128) (local $b v128) (local $c v128) (local $d v128)
@@ -50,9 +50,9 @@
       (i8x16.shuffle 0 1 2 3 8 9 10 11 16 17 18 19 24 25 26 27 (local.get $b) (local.get $d))
       (i8x16.shuffle 4 5 6 7 12 13 14 15 20 21 22 23 28 29 30 31 (local.get $b) (local.get $d))))
 
-  ;; The same product where w are integers of 16 bits with a scale for each row. A row has a multiple of 16 of them, of which
-  ;; the last may be 0 to fill it. The rows of x are first rounded, as `integers`, each followed by its scale: to 15 bits, so
-  ;; that the sum of four products fits into 32 bits. That takes half the memory of float32, and eight products at once.
+  ;; The same product for w of 16-bit integers with a scale for each row. A row has a multiple of 16 integers; zeros fill the
+  ;; row. First, `integers` rounds the rows of x to 15 bits, each followed by its scale, so that the sum of four products fits
+  ;; into 32 bits. Integers take half the memory of float32, and eight products are computed at once.
   (func (export "multiplyIntegers") (param $x i32) (param $w i32) (param $bias i32) (param $y i32) (param $numOut i32) (param $size i32) (param $numRows i32) (param $scales i32) (param $integers i32)
     (local $o i32) (local $i i32) (local $w0 i32) (local $w1 i32) (local $w2 i32) (local $w3 i32) (local $out i32) (local $in i32) (local $left i32)
     (local $added v128) (local $scale v128) (local $u v128) (local $v v128) (local $a v128) (local $b v128) (local $c v128) (local $d v128)
@@ -107,7 +107,7 @@
         (br_if $rows (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
       (br_if $groups (i32.lt_u (local.tee $o (i32.add (local.get $o) (i32.const 4))) (local.get $numOut)))))
 
-  ;; Numbers as integers from -16383 to 16383 with one scale, which is the result, four times.
+  ;; Round numbers to integers from -16383 to 16383 with a common scale. The result is the scale, four times.
   (func $round (param $x i32) (param $size i32) (param $to i32) (result v128)
     (local $at i32) (local $end i32) (local $largest v128) (local $factor v128)
     (local.set $end (i32.add (local.get $x) (local.get $size)))
@@ -204,7 +204,7 @@
         (f32x4.add (v128.const f32x4 1 1 1 1) (call $exp (f32x4.mul (f32x4.splat (local.get $factor)) (v128.load (local.get $at))))))))
       (br_if $numbers (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $end)))))
 
-  ;; exp(x - shift) for each x, in place; the sum of all, in double precision, as small numbers would be lost beside 1.
+  ;; exp(x - shift) for each x, in place. The result is their sum in double precision, in which small numbers are not lost.
   (func (export "exponentials") (param $at i32) (param $size i32) (param $shift f32) (result f64)
     (local $end i32) (local $power v128) (local $total v128)
     (local.set $end (i32.add (local.get $at) (local.get $size)))

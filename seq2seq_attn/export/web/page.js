@@ -1,7 +1,7 @@
-// The page: a sentence, and for each model its translation, with attention that can be looked at and changed.
+// The page: a sentence, and the translation by each model, with attention that readers can look at and change.
 const references = new Map(data.sentences);
 const opened = new Set(translators.map((_, number) => `${number} word`));
-const views = translators.map(() => null); // 'ribbons' or 'map', where a reader has chosen
+const views = translators.map(() => null); // 'ribbons' or 'map' if the reader has chosen; otherwise null
 // A model that looks back beside one that cannot: what the page is about.
 const isPair = translators.length === 2 && translators[0].run.has_attention !== translators[1].run.has_attention;
 const nameOf = (number) => {
@@ -31,7 +31,7 @@ function render() {
   element('curve-note').textContent = readCurve(length, results.some(({ unknown }) => unknown.includes(true)));
 }
 
-// What a model makes of the sentence that is shown, and the translation of the whole text.
+// The translation of the sentence that is shown, with its attention, and the translation of the whole text.
 function drawnBy(one, { prefix, force, blocked, ...choice }) {
   const size = beamSize ?? one.run.search.beam_size;
   const { standIns, isKept } = one.plan(shownText, size);
@@ -61,7 +61,7 @@ function redraw() {
   remember();
 }
 
-// A sentence for each list of words that training has not shown to a model.
+// A message about the words of each model that were not in its training text.
 function neverSeen(drawn) {
   const unseen = ({ source, unknown }) => source.filter((_, s) => unknown[s]);
   const lists = drawn.map(({ parts }) => [...new Set(parts.flatMap(unseen))].join(', '));
@@ -70,13 +70,13 @@ function neverSeen(drawn) {
   return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}. `] : []));
 }
 
-// A sentence for each translation that may lack a part of the text.
+// A message about each translation that may lack a part of the text.
 function tooShort(drawn) {
   const short = [...drawn.keys()].filter((number) => drawn[number].isShort);
   return short.map((number) => `${nameOf(number)}: a part of the text may be missing, as its translation is short. `);
 }
 
-// A translation compared in order with its reference; without a reference, with the other model's translation.
+// Compare a translation in order with its reference, or without a reference with the other model's translation.
 function compared(number, results, reference) {
   const { tokens, text } = results[number];
   const hasReference = reference !== undefined;
@@ -124,7 +124,7 @@ function drawRun(one, number, result, { isWrong, lost, mark, note }, text) {
     one.run.has_attention || !sources.length ? null : oneVector(result),
     targets.length ? wordRow('Translation', { class: 'row target', lang: to }, [...targets.flatMap((target, t) => [...missing(t), target]), ...missing(targets.length)]) : null);
   body.replaceChildren(sources.length ? figure : quiet('Type a sentence.'));
-  if (translation.textContent !== text) translation.textContent = text; // or it would be read out again
+  if (translation.textContent !== text) translation.textContent = text; // an unchanged text is not read out again
   const isMap = showAttention(number, figure, { positions, sources, targets, result, isAsking });
   const offers = guess === null ? alternatives(one, number, result, isMap) : question(number, positions, result);
   const folds = [];
@@ -138,8 +138,8 @@ function drawRun(one, number, result, { isWrong, lost, mark, note }, text) {
   if (focusedKey) (section.querySelector(`[data-key="${focusedKey}"]`) ?? section.querySelector('.word'))?.focus();
 }
 
-const LEAST_SIZE = 0.75; // of words between ribbons, to be read
-// Draws the ribbons, or a heat map where they do not fit. Returns whether it is a map.
+const LEAST_SIZE = 0.75; // the least size of words between ribbons, relative to the usual size
+// Draw the ribbons, or a heat map if the ribbons do not fit. Return whether a map was drawn.
 function showAttention(number, figure, { positions, sources, targets, result, isAsking }) {
   const isReadable = translators[number].run.has_attention && targets.length > 0;
   const fit = (0.98 * figure.clientWidth) / figure.scrollWidth;
@@ -162,7 +162,7 @@ function showAttention(number, figure, { positions, sources, targets, result, is
 }
 const PRINTED = 640; // width of a figure on paper, in pixels
 
-// A part that is drawn while it is open, and stays open when the page is drawn again.
+// A part of the page that is drawn when a reader opens it, and stays open when the page is drawn again.
 function fold(key, summary, content) {
   const node = el('details', { open: opened.has(key) }, el('summary', { 'data-key': key }, summary));
   const show = () => {
@@ -174,7 +174,7 @@ function fold(key, summary, content) {
   return node;
 }
 
-// The hypotheses that the search kept, as a tree: what they share stands once.
+// The hypotheses that the search kept, as a tree. A beginning that hypotheses share is shown once.
 function beam(one, result) {
   const children = Map.groupBy(result.kept, (hypothesis) => hypothesis.parent);
   const branch = (hypothesis) => {
@@ -192,7 +192,7 @@ function beam(one, result) {
   return el('ul', { class: 'tree' }, children.get(result.kept[0].parent).map(branch));
 }
 
-// The question of a guess, then its answer.
+// The question about the attention of a word, or the answer after the reader's guess.
 function question(number, positions, result) {
   const { guess, picked } = choices[number];
   const weights = [...(result.weights[guess] ?? [])];
@@ -203,8 +203,8 @@ function question(number, positions, result) {
   return el('div', { class: 'choices' }, el('span', { role: 'status' }, text), button('Done', 'done', () => change(number, { guess: null, picked: null })));
 }
 
-const NUM_FUNCTION_WORDS = 30; // most frequent tokens, which ask for nothing
-// The content word whose attention is surest and farthest from its own place: the one that is worth a guess.
+const NUM_FUNCTION_WORDS = 30; // the number of most frequent tokens, which make no good questions
+// The word for a question: its attention is clear and farthest from its own place in the sentence.
 function worthGuessing(one, result) {
   const firstContent = Object.keys(one.run.ids).length + Math.min(NUM_FUNCTION_WORDS, one.run.target.tokens.length / 4);
   const worth = result.tokens.map((token, t) => {
@@ -216,7 +216,7 @@ function worthGuessing(one, result) {
   return worth.indexOf(Math.max(...worth));
 }
 
-// The one vector of a model without attention.
+// The single vector of a model without attention.
 function oneVector(result) {
   const { data: numbers } = result.start[0];
   const name = `Everything this model keeps of the sentence: ${numbers.length} numbers, a stripe for each (blue: above 0, orange: below 0), however long it is.`;
@@ -250,10 +250,10 @@ function alternatives(one, number, result, isMap) {
   return el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, reset);
 }
 
-// The attention forced on the steps before this one, whose words stay.
+// The forced attention of the steps before a step, whose words are kept.
 const forcedBefore = (number, step) => Object.fromEntries(Object.entries(choices[number].force).filter(([t]) => t < step));
-// Force the chosen step to attend to one source position: the words before it stay, the rest is decoded again. If no step
-// is chosen, the attention may no longer use the position, or may again.
+// Force the chosen step to attend to a single source position: the words before the step are kept, and the rest is decoded
+// again. If no step is chosen, block the position for the attention, or unblock a blocked position.
 function attendTo(number, position, result) {
   const { chosen, blocked } = choices[number];
   if (!translators[number].run.can_force) return;
