@@ -15,7 +15,7 @@ from seq2seq_attn.serve.requests import read_values
 KEEP_S = 600
 """number of seconds for which a document is kept"""
 KEEP_FAILED_S = 60
-"""number of seconds for which a document that failed is kept, unless its status is asked before"""
+"""number of seconds for which a failed document is kept, unless a client asks for its status earlier"""
 MAX_KEPT = 100
 """maximum number of kept documents"""
 WAIT_S = 4
@@ -50,7 +50,7 @@ class Downloads:
         return name
 
     def _limit_failed(self, name: str, work: Work) -> None:
-        """Keep a document for a shorter time if it failed."""
+        """Keep a document for a shorter time if its translation failed."""
         if work.cancelled() or work.exception():
             asyncio.get_running_loop().call_later(KEEP_FAILED_S, self._kept.pop, name, None)
 
