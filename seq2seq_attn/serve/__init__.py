@@ -39,10 +39,7 @@ def serve_runs(
     imports: Sequence[str] = (),
     machine: Mapping[str, str],
 ) -> None:
-    """Serve runs until a signal ends the server.
-
-    The first run of each pair of languages translates. The page at `/` has the first two runs of
-    the first pair.
+    """Serve the first run of each pair of languages until a signal ends the server.
 
     Args:
         port: port to listen at; 0 selects a free port.
@@ -52,8 +49,7 @@ def serve_runs(
 
     Raises:
         UsageError: a run does not read exactly one text.
-        UserError: a run cannot be loaded or was replaced meanwhile, or the process that translates
-            has died.
+        UserError: as `load`, a run was replaced, or the process that translates has died.
         OSError: the address is in use.
     """
     groups = group_runs(runs)

@@ -15,7 +15,7 @@ from seq2seq_attn.serve.requests import read_values
 KEEP_S = 600
 """number of seconds for which a document is kept"""
 KEEP_FAILED_S = 60
-"""number of seconds for which a failed document is kept, unless a client asks for its status earlier"""
+"""number of seconds for which a failed document is kept, unless its status is asked for earlier"""
 MAX_KEPT = 100
 """maximum number of kept documents"""
 WAIT_S = 4
