@@ -77,9 +77,8 @@ def compare(
     imports: Sequence[str] = (),
     **text: Unpack[OwnText],
 ) -> Path:
-    """Train variants with several seeds, compare their scores, and return the path of the report.
-
-    The function does the same as `seq2seq compare` and raises the same errors.
+    """Train variants with several seeds, compare their scores, and return the path of the report,
+    as `seq2seq compare` does.
 
     >>> vary = {"attention": ["additive", "bilinear"]}
     >>> compare("quickstart", vary, {"train.max_updates": 2}, seeds=[1])
@@ -94,6 +93,10 @@ def compare(
         at_once: number of runs trained in parallel; None means one per CPU core, or one on a GPU.
         imports: modules that define variants. Each training process imports them.
         text: the user's parallel text, as in `train_model`.
+
+    Raises:
+        UsageError: an argument is not valid, or see `plan_runs` and `train_and_compare`.
+        UserError: see `find_layers` and `train_and_compare`.
     """
     seeds = plain(list(seeds))
     if not seeds:
@@ -156,7 +159,7 @@ def train_and_compare(
 
 
 def _report(runs: Sequence[Path], config: Config, page: Path) -> None:
-    """Evaluate the runs, and write a report and its numbers."""
+    """Evaluate the runs, and write the report to `page` and its numbers to a JSON file beside it."""
     splits = []
     if not has_test_set(config.data):
         log.info("this corpus has no test set: comparing on the validation set")
@@ -216,8 +219,8 @@ def plan_runs(
     """Return the runs of every arm with every seed.
 
     Runs are in the order of seeds, so that an interrupted comparison has all arms of the first
-    seeds. Two arms with equal settings are a null comparison, which shows how far seeds alone
-    differ. The seeds of the second arm follow the seeds of the first arm.
+    seeds. Arms with equal settings are a null comparison, which shows how far scores differ by the
+    seeds alone. The seeds of a repeated arm follow the seeds of the arm before.
 
     Raises:
         UsageError: a configuration is not valid, two arms have the same name, or arms with equal
@@ -227,16 +230,17 @@ def plan_runs(
     folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
     arms: dict[str, dict[str, Any]] = {}
     shifts = {}
-    trained = Counter[str]()
+    num_arms = Counter[str]()  # by their settings
     variations = [_list_values(key, values) for key, values in vary.items()]
     combinations = list(itertools.product(*variations))
     share_output(layers, map(dict, combinations))
     for combination in combinations:
+        varied = dict(combination)
         label = "+".join(_label(key, value) for key, value in combination)
-        config = load_config(layers.config_names, *layers.settings, dict(combination))
+        config = load_config(layers.config_names, *layers.settings, varied)
         settings = json.dumps(trained_settings(config), sort_keys=True)
-        repetition = trained[settings]
-        trained[settings] += 1
+        repetition = num_arms[settings]
+        num_arms[settings] += 1
         end = _repetition_end(repetition)
         name = f"{label or base.replace('/', '-')}{end}"
         if name in arms or (repetition and len(seeds) == 1):
@@ -244,7 +248,7 @@ def plan_runs(
                 f"--vary: {name} trains like another arm; give each value once, of a setting that "
                 "decides what is trained, or two or more --seeds for a comparison of seeds alone"
             )
-        arms[name] = {**dict(combination), "name": f"{base}+{label}{end}" if label else base}
+        arms[name] = {**varied, "name": f"{base}+{label}{end}" if label else base}
         shifts[name] = repetition * max(seeds)
     planned = []
     for seed, (name, varied) in itertools.product(seeds, arms.items()):
@@ -256,14 +260,15 @@ def plan_runs(
 
 
 def _repetition_end(repetition: int) -> str:
-    """Return the end of the name of an arm that trains like `repetition` earlier arms."""
+    """Return the end of an arm's name. `repetition` earlier arms have equal settings."""
     if repetition == 0:
         return ""
     return REPEATED if repetition == 1 else f"{REPEATED}-{repetition}"
 
 
 def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
-    """Return pairs of the full key of a setting and each of its values.
+    """Return a list with a pair for each value of a setting: the full key of the setting, and the
+    value.
 
     A key without a dot is a section and means the name of its variant: `attention` means
     `model.attention.name`. Raises UsageError if there are no values, if the key is unknown, or if

@@ -1,11 +1,11 @@
-"""Evaluation: translate test sets and score runs overall, by sentence length, and against each
-other.
+"""Translate test sets and score runs: overall, by sentence length, and against each other.
 
-If there are several runs, each is compared with the first run. Lengths are counted in spaCy tokens
-or in characters, so that all runs share the same buckets, whatever tokenizers they use.
+A system is a run, an ensemble of all runs, or a file of translations. An arm is a group of runs
+that differ only in their seed; any other system is an arm by itself. Each arm is compared with the
+first arm.
 
-A system is a run or an ensemble of all runs. An arm is a group of runs that differ only in their
-seed; an ensemble is an arm by itself.
+Lengths are counted in spaCy tokens or in characters, so that all runs share the same buckets,
+whatever tokenizers they use.
 """
 
 import logging
@@ -76,9 +76,12 @@ def evaluate(
     precision: str = "auto",
     **search: Any,
 ) -> Report:
-    """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
-    options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds
-    the scores as plain values. Without an output file, the report goes into the first run.
+    """Translate test sets, score runs, and return the report. The arguments are the options of
+    `seq2seq evaluate`. `search` holds options of the search, for example `beam_size=1`, and
+    `glossary`, a file.
+
+    `Report.data` holds the scores as plain values. If neither `json`, `report` nor `csv` names a
+    file, the report is written into the first run.
 
     >>> [test_set] = evaluate("runs/quickstart").data["sets"]
     >>> test_set["name"], test_set["measures"][0]["runs"][0]["score"] > 50
@@ -106,13 +109,15 @@ def evaluate(
 
 
 class _Inputs(NamedTuple):
-    """The test sets to evaluate on: splits of the runs, or files; and files of translations."""
+    """The test sets to evaluate on, which are splits of the runs or files; and files of
+    translations."""
 
     splits: Sequence[str]
     source: Path | None
     """the source file, if files are evaluated"""
     references: Sequence[Path]
     concatenate: Sequence[int]
+    """numbers of sentence pairs that are concatenated into one pair, for one test set each"""
     hypotheses: Sequence[HypothesisFile]
 
     def paths(self) -> list[Path]:
@@ -121,7 +126,8 @@ class _Inputs(NamedTuple):
         return [*sources, *self.references, *(file.path for file in self.hypotheses)]
 
     def words(self) -> list[str]:
-        """Return the words by which file names say what is evaluated; no words for the default."""
+        """Return the words by which file names say what is evaluated. There are no words for the
+        test sets of the corpus, the default."""
         words = list(dict.fromkeys(self.splits))
         if self.source:
             words = ["files", set_name(self.source)]
@@ -133,7 +139,7 @@ class _Inputs(NamedTuple):
         languages.
 
         Raises:
-            UsageError: there is no run and no file.
+            UsageError: there is neither a run nor a source file.
         """
         if systems:
             data = systems[0].config.data
@@ -165,6 +171,7 @@ class _Inputs(NamedTuple):
 
 
 def _paths(names: Names) -> list[Path]:
+    """Return the paths of one file or several files."""
     return list(map(Path, list_names(names)))
 
 
@@ -206,7 +213,8 @@ def _write(
     systems: Sequence[AnySystem],
     translations: Sequence[list[SetTranslations]],
 ) -> None:
-    """Write the files of the report. Plots are written beside files in a run by default."""
+    """Write the files of the report. If the files are in a run, plots are written too, even if
+    `plots` is None, provided that matplotlib is installed."""
     histories: list[tuple[dict[str, Any], list[Validation]]] = []
     for system in systems:
         histories.append(system.history() if isinstance(system, System) else ({}, []))
@@ -234,16 +242,15 @@ def _make_settings(
     Raises:
         UsageError: a value is not allowed, or a metric is unknown.
     """
-    choices = {"of": get_args(LengthOf), "in": get_args(LengthIn)}
-    for option, value in (("of", length_of), ("in", length_in)):
-        if value not in choices[option]:
-            allowed = ", ".join(choices[option])
-            raise UsageError(f"--length-{option} {value!r}: expected one of {allowed}")
+    for option, value, kind in (("of", length_of, LengthOf), ("in", length_in, LengthIn)):
+        allowed = get_args(kind)
+        if value not in allowed:
+            raise UsageError(f"--length-{option} {value!r}: expected one of {', '.join(allowed)}")
     metrics = tuple(dict.fromkeys(list_names(metric)))
     for name in metrics or DEFAULT_METRICS:
         Measure(name, [])  # raises an error for an unknown metric, or if sacreBLEU is missing
     if by_length is not None:
-        parse_edges(by_length)
+        parse_edges(by_length)  # raises an error for invalid edges
     return Settings(by_length, length_of, metrics, resampling, length_in)
 
 
@@ -268,9 +275,10 @@ def _make_systems(
     *,
     ensemble: bool,
 ) -> list[System]:
-    """Return a system for each run, followed by their ensemble if requested.
+    """Return a system for each run, followed by the ensemble of all runs if `ensemble`.
 
-    Raises UsageError if an ensemble has a single run or runs that do not match.
+    Raises UsageError if the device or precision is unknown, or if an ensemble has a single run or
+    runs that do not match; and UserError if the glossary cannot be read.
     """
     if not opened:
         return []
@@ -334,7 +342,7 @@ def _score(
 
 
 def _adapt(settings: Settings, system: System) -> Settings:
-    """Complete the settings of the scores by facts of a run.
+    """Return the settings of the scores, completed by facts of a run.
 
     If the source is a file of vectors, lengths are counted in the references. If the user names no
     metric, the metric of the run's validation comes before the default metrics.
@@ -343,15 +351,16 @@ def _adapt(settings: Settings, system: System) -> Settings:
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
     metric = system.config.train.validation.metric
-    has_default = not settings.metrics and metric != "perplexity"
-    if has_default and find_metric(metric).is_scored_by_length:
+    names_no_metric = not settings.metrics
+    # The perplexity is no score of translations.
+    if names_no_metric and metric != "perplexity" and find_metric(metric).is_scored_by_length:
         settings = replace(settings, metrics=tuple(dict.fromkeys([metric, *DEFAULT_METRICS])))
     return settings
 
 
 def _find_arms(systems: Sequence[AnySystem]) -> list[Arm]:
     """Group runs that differ only in their seed into arms. Any other system is an arm by itself."""
-    # Runs come before ensembles and files, so the index of a run is that of its system.
+    # Runs come before ensembles and files, so a run has the same index in `runs` and `systems`.
     runs = [system for system in systems if isinstance(system, System) and not system.is_ensemble]
     texts = [system.runs[0].text_hashes["train"] for system in runs]
     arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)

@@ -1,7 +1,7 @@
 """Score given pairs by forced decoding, for `seq2seq score`.
 
-The scores are log-probabilities. Attention, word links and their agreement with gold word links are
-further results.
+The scores are log-probabilities. Further results are the attention, its word links, and how well
+the attention agrees with gold word links.
 """
 
 import logging
@@ -45,7 +45,8 @@ _SHIFTED = {
     1: ", with the weights of the next target step",
     -1: ", with the weights of the previous step",
 }
-"""Descriptions of the shifts by which the attention weights may be off from the target tokens."""
+"""Descriptions of the shifts, in target steps. With a shift of 1, the weights of the step after a
+token are compared with the token's gold links."""
 
 
 def score_pairs(
@@ -62,10 +63,11 @@ def score_pairs(
     device: str = "auto",
     batch_size: int | None = None,
 ) -> None:
-    """Write the score of each pair to standard output. The arguments are the command's options.
+    """Write the score of each pair to standard output. The arguments are the options of the
+    command.
 
-    A line has the natural logarithm of the target's probability given the source, a tab, and the
-    number of target tokens. Both numbers include `<eos>`.
+    A line of text has the natural logarithm of the target's probability given the source, a tab,
+    and the number of target tokens. Both numbers include `<eos>`.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
@@ -110,7 +112,7 @@ class PairScore(NamedTuple):
 
 @dataclass
 class _Scores:
-    """The scores of the pairs so far, and the pairs that have gold links."""
+    """The scores of the pairs so far; and the pairs themselves if there are gold links."""
 
     translator: Translator
     targets: Sequence[str]
@@ -120,7 +122,8 @@ class _Scores:
     with_links: list[tuple[Translation, list[str], list[str]]] = field(default_factory=list)
 
     def record(self, number: int, line: str, translations: list[Translation]) -> str:
-        """Score a pair, and return its line of output. The signature is that of `LineForm`."""
+        """Score a pair, and return its line of output. This method has the signature of a
+        `LineForm`."""
         pair = translations[0]
         score = score_pair(self.translator, pair)
         self.pairs.append(score)
@@ -145,11 +148,13 @@ def score_pair(translator: Translator, pair: Translation) -> PairScore:
         source = translator.target_tokenizer.spell_source(pair.source_tokens[:-1])
         ids = list(extended_ids(source, pair.tokens, translator.target_vocab).target)
     unknown = [position for position, number in enumerate(ids) if number == UNK]
-    num_tokens = len(pair.tokens) + 1 if len(pair.source_tokens) > 1 else 0
+    has_source = len(pair.source_tokens) > 1  # besides <eos>
+    num_tokens = len(pair.tokens) + 1 if has_source else 0
     return PairScore(pair.log_prob, num_tokens, unknown)
 
 
 def _as_json(score: PairScore, pair: Translation) -> str:
+    """Return the line of output for a pair as a JSON object."""
     return as_json(
         {
             "log_prob": round(score.log_prob, 4),
@@ -225,7 +230,8 @@ def _find_pairs(
     data: DataConfig,
     columns: str | None,
 ) -> Text:
-    """Return the text to score, either `pairs` or the files `source` and `target`."""
+    """Return the text to score, either `pairs` or the files `source` and `target`. Raises
+    UsageError if there is neither or both, and the errors of `find_text`."""
     if pairs is not None and source is None and target is None:
         chosen = columns.split(",") if columns else data.columns
         return find_text(pairs, *data.sources, data.target_language, columns=chosen)
@@ -252,9 +258,11 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
 
 
 def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> list[str]:
-    """Read the line of gold word links of each pair, and check it.
+    """Read and check the line of gold word links of each pair.
 
-    Raises UserError if the number of lines is wrong, or if a link lies outside its pair."""
+    Raises UserError if the number of lines is wrong, a line is not in Pharaoh format, or a link
+    lies outside its pair.
+    """
     lines = read_lines(path)
     if len(lines) != len(sources):
         raise UserError(

@@ -23,6 +23,7 @@ ConfigNames = str | Path | Sequence[str | Path] | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
 
 _LIMITS = ("train.max_epochs", "train.max_updates")
+"""settings that limit the duration of training"""
 
 log = logging.getLogger(__name__)
 
@@ -176,12 +177,12 @@ def _describe_text(train: Text, specs: dict[str, Spec], data: DataConfig) -> dic
 
 
 def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
-    """Insert a name with the text's languages, and settings that suit the text, before the user's
-    settings, which override them.
+    """Insert a name with the text's languages, and settings that suit the text, before the settings
+    of the user, so that the user's settings override the inserted settings.
 
     If no configuration file sets a name, also insert the packaged configuration for a corpus of
-    this size, and choose tokens and limits. A configuration with a name keeps its own. The number
-    of updates is chosen unless a file or a setting limits epochs or updates.
+    this size, and choose tokens and limits. A configuration with a name keeps its own tokens and
+    limits. The number of updates is chosen unless a file or a setting limits epochs or updates.
     """
     names = layers.config_names
     is_set = config.flat(exclude_unset=True)
@@ -195,11 +196,12 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
     if is_set.keys().isdisjoint(_LIMITS):
         chosen |= choose_budget(counts, tokens)
     else:
+        # The epochs of the packaged configuration must not limit the user's number of updates.
         chosen["train.max_epochs"] = None
     for key in is_set:
         chosen.pop(key, None)
     *sources, target = train.languages
-    # names of overlays follow the first name: `own+bilinear` becomes `own-de-en+bilinear`
+    # The names of overlays stay at the end: `own+bilinear` becomes `own-de-en+bilinear`.
     head, *overlays = load_config(names).name.split("+")
     source_codes = "+".join(sources)
     chosen["name"] = "+".join([f"{head}-{source_codes}-{target}", *overlays])

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
-    """Give the output `softmax` to all arms if the model of an arm can only be built with `softmax`.
+    """Give the output `softmax` to all arms if an arm's model can only be built with `softmax`.
 
     All arms change, even if only one arm needs `softmax`: arms may differ in nothing but the varied
     settings. The output is inserted into `layers` as the first setting, so that an output that the

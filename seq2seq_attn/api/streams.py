@@ -1,4 +1,4 @@
-"""Input and output streams of `translate` and `score`.
+"""Open the input and output streams of `translate` and `score`, and read lines.
 
 Input is read as bytes and split at line feeds only, so that no character inside a line (NUL,
 U+2028, a lone carriage return) can shift the lines.
@@ -31,6 +31,7 @@ STREAM = "-"
 _STDIN = Path("/dev/stdin")
 _STDOUT = Path("/dev/stdout")
 _READ_BYTES = 1 << 16
+"""maximum number of bytes per read, and about the number of characters that a `Check` sees"""
 _TOO_LONG = "%s, line %d: longer than 16 MiB, so its translation is empty; give a sentence per line"
 
 log = logging.getLogger(__name__)
@@ -49,12 +50,12 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
     """Yield the lines of a byte stream in chunks.
 
     A chunk holds the lines that are available now, at most about 64 KiB, so interactive input is
-    answered line by line. Lines have no byte-order mark and no carriage return at their end. At the
-    end, a warning counts the lines that were not UTF-8 or held a NUL character.
+    answered line by line. The byte-order mark of the stream and the carriage return at the end of a
+    line are removed. At the end, a warning counts the lines that are not UTF-8 or have a NUL
+    character. An empty line takes the place of a line of more than 16 MiB, with a warning.
 
-    A line of more than 16 MiB is empty, with a warning. `check` is called with the name and the
-    first lines, about 64 KiB, before these lines are passed on. Raises UserError if the stream
-    cannot be read, and the errors of `check`.
+    `check` is called with the name and the first lines, about 64 KiB, before these lines are
+    yielded. Raises UserError if the stream cannot be read, and the errors of `check`.
     """
     name = shown_name(name)
     num_lines = 0
@@ -67,7 +68,8 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
         texts = []
         for line in lines:
             text = line.removesuffix(b"\r").decode(errors="replace")
-            num_invalid += "\0" in text or "\ufffd" in text
+            if "\0" in text or "\ufffd" in text:
+                num_invalid += 1
             texts.append(text)
         if check and len(head) < _READ_BYTES:
             head += "".join(f"{text}\n" for text in texts)
@@ -80,8 +82,8 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
 
 
 def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
-    """Yield a list of lines for each read that completes at least one line. The byte-order mark of
-    the stream is removed."""
+    """Yield a list of lines for each block of bytes that completes at least one line. The
+    byte-order mark of the stream is removed, and a line that is too long is empty."""
     mark = BOM_UTF8
     num_lines = 0
     is_too_long = False
@@ -94,7 +96,7 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
             unfinished = [lines.pop()]
             lines[0] = b"" if is_too_long else lines[0].removeprefix(mark)
             is_too_long = False
-            mark = b""
+            mark = b""  # only the first line of the stream begins with the mark
             num_lines += len(lines)
             yield lines
         elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
@@ -120,7 +122,8 @@ def line_chunks(inputs: Sequence[tuple[BinaryIO, str]], check: Check = None) -> 
     explains `check`.
 
     If there are several inputs, line i of the result is line i of all inputs, joined by tabs.
-    Raises UserError if an input cannot be read or the inputs have different numbers of lines.
+    Raises UserError if an input cannot be read or the inputs have different numbers of lines, and
+    the errors of `check`.
     """
     if len(inputs) == 1:
         return read_chunks(*inputs[0], check)
@@ -128,7 +131,8 @@ def line_chunks(inputs: Sequence[tuple[BinaryIO, str]], check: Check = None) -> 
 
 
 def _join_lines(inputs: Sequence[tuple[BinaryIO, str]], check: Check) -> Iterator[str]:
-    """Yield line i of all inputs, joined by tabs. A tab inside a line becomes a space."""
+    """Yield line i of all inputs, joined by tabs, for each i. A tab inside a line becomes a space.
+    Raises UserError if the inputs have different numbers of lines."""
     readers = [chain.from_iterable(read_chunks(stream, name, check)) for stream, name in inputs]
     for number, texts in enumerate(zip_longest(*readers)):
         if None in texts:
@@ -169,8 +173,8 @@ def _named_file(option: str, name: str | Path, stream: Path) -> Path:
 def open_input(path: str) -> Iterator[BinaryIO]:
     """Open standard input, or a file with `open_bytes`, which decompresses the file.
 
-    The stream of a file has UTF-8 text with line feeds. Standard input is passed on unchanged.
-    Raises UserError if the file cannot be read or is not text.
+    A file in UTF-16 is converted to UTF-8. Standard input is passed on unchanged. Raises UserError
+    if standard input is closed, or if the file cannot be read or is not text.
     """
     if path == STREAM:
         if sys.stdin is None:
@@ -192,8 +196,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open standard output, a device, a pipe, or a file for writing.
 
-    A file appears under its name when it is complete. A file named `*.gz` is compressed.
-    Raises UserError if the file cannot be written.
+    A file appears under its name when it is complete. A file named `*.gz` is compressed. Raises
+    UserError if standard output is closed or the file cannot be written.
     """
     if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
@@ -210,6 +214,6 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
             with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as compressed:
                 yield cast(BinaryIO, compressed)
     except BrokenPipeError:
-        raise
+        raise  # the reader of a pipe has ended, which is no error of the file
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None

@@ -177,8 +177,8 @@ def _translate_chunks(
 
 
 def _leave_out_unreadable(translator: Translator, lines: Sequence[str], first: int) -> list[str]:
-    """Return the lines, with an empty line in place of each line whose vectors cannot be read. Log a
-    warning for each of these lines.
+    """Return the lines, with an empty line in place of each line whose vectors cannot be read. Log
+    a warning for each of these lines.
 
     Raises UserError if the vectors of the input's first line cannot be read, because the files are
     then probably in another folder. The index of `lines[0]` in the input is `first`.

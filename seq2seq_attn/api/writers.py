@@ -1,7 +1,7 @@
-"""Writers of `translate` and `score`: text, JSON, word links, attention maps.
+"""Write the results of `translate` and `score`: text, JSON, word links, attention maps.
 
-A writer takes one line and its translations per call. Writers of heat maps and HTML pages keep the
-first lines in memory; all other writers keep nothing.
+A writer is a function that is called with each line and its translations. Writers of pictures and
+HTML pages keep the first lines in memory; all other writers keep nothing.
 """
 
 import json
@@ -34,8 +34,8 @@ MAX_PAGE_LINES = 1_000
 _ALIGNMENT = "--alignment"
 
 Writer = Callable[[int, str, list[Translation]], object]
-"""A function that writes a line. It takes the line number (from 0), the text of the line, and the
-translations with the best first."""
+"""A function that writes the results of a line. Its arguments are the line number (from 0), the
+text of the line, and the translations with the best first."""
 LineForm = Callable[[int, str, list[Translation]], str]
 """A function with the arguments of a `Writer` that returns the output text of the line."""
 
@@ -56,7 +56,7 @@ def write_lines(
 
 
 def line_writer(out: BinaryIO, form: LineForm) -> Writer:
-    """Return a writer that writes lines in the given form to a stream.
+    """Return a writer of lines to a stream. `form` formats the lines.
 
     The stream is flushed after each line, so that the reader of a pipe gets the line at once.
     """
@@ -72,8 +72,8 @@ def line_writer(out: BinaryIO, form: LineForm) -> Writer:
 def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
     """Return the function that formats translations.
 
-    The format `text` is the text of the best translation. If `n_best` is above 1, it is a line per
-    translation as in Moses: line number, text, log-probability and score, separated by `|||`.
+    The format `text` is the text of the best translation. If `n_best` is above 1, `text` has a line
+    per translation as in Moses: line number, text, log-probability and score, separated by `|||`.
 
     The format `json` is an object with the keys `line` (from 0), `source`, `text`, `score`,
     `log_prob`, `tokens`, `source_tokens`, `links`, `unknown`, `unknown_positions`, `is_cut` and
@@ -124,6 +124,7 @@ def _values(translation: Translation, *, with_weights: bool) -> dict[str, object
 
 
 def _as_moses_lines(number: int, line: str, translations: list[Translation]) -> str:
+    """Return a line per translation, as Moses writes n-best lists."""
     rows = []
     for translation in translations:
         scores = f"{translation.log_prob:.6f} ||| {translation.score:.6f}"
@@ -142,7 +143,8 @@ def as_json(values: Mapping[str, object]) -> str:
 
 
 def check_attention(translator: Translator, option: str, path: Path) -> None:
-    """Raise UsageError if the model has no attention over source positions. `option` needs it."""
+    """Raise UsageError if the model has no attention over source positions, which `option` needs
+    to write or read `path`."""
     if not translator.has_attention:
         raise UsageError(
             f"{option} {path}: this run's model has no attention over source positions"
@@ -193,9 +195,10 @@ def open_attention_writers(
 def _link_form(source: Source) -> LineForm:
     """Return the function that formats word links: `SOURCE-TARGET` positions of words.
 
-    Links are taken from the attention of the best translation (`attention_links`). A line too long
-    for attention has its links between tokens instead. Words are separated by spaces and tabs, and
-    positions are counted from 0. Each vector of a source counts as a word.
+    Links are taken from the attention of the best translation (`attention_links`). If a line is too
+    long for an attention matrix, its links between tokens are converted to links between words.
+    Words are separated by spaces and tabs, and positions are counted from 0. Each vector of a
+    source counts as a word.
     """
 
     def form(number: int, line: str, translations: list[Translation]) -> str:
@@ -221,10 +224,11 @@ def _link_form(source: Source) -> LineForm:
 
 @contextmanager
 def _npz_writer(path: Path) -> Iterator[Writer]:
-    """Open a writer of arrays: for line I, `attention_I`, `source_tokens_I` and `target_tokens_I`.
+    """Open a writer of arrays: `attention_I`, `source_tokens_I` and `target_tokens_I` for the line
+    number I (from 0).
 
-    Lines without attention are left out. Each array is added to the archive at once, because
-    `numpy.savez` would hold all arrays in memory.
+    Lines without attention are left out. Each array is added to the archive when its line is
+    written, because `numpy.savez` would hold all arrays in memory.
     """
     with open_output(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
@@ -255,6 +259,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
     drawn: list[tuple[int, str, str, AttentionMap]] = []
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
+        # One line more than is drawn tells that lines are missing.
         is_full = len(drawn) > max_lines
         attention = None if is_full else _attention_map(number, translations[0])
         if attention is not None:
@@ -282,9 +287,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:
     """Return the attention weights with the tokens of both axes, or None if there are no weights.
-
-    A line that is too long for an attention matrix is left out with a warning.
-    """
+    Log a warning if the line is too long for an attention matrix."""
     if translation.attention is None:
         log.warning("line %d: too long for an attention matrix; left out", number + 1)
         return None

@@ -1,6 +1,6 @@
-"""Batches: padded tensors of sentence pairs.
+"""Make batches: padded tensors of sentence pairs.
 
-Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions
+Shapes: B sentence pairs, S source positions with EOS, T target positions
 with EOS, L links, F dimension of a vector.
 """
 
@@ -39,13 +39,14 @@ class SourceBatch(NamedTuple):
 
     @property
     def inputs(self) -> Tensor:
-        """The input of the encoder's embedding: vectors [B, S, F] if there are any, else ids
-        [B, S]. A batch with several sources must be separated into its sources first."""
+        """Return the input of the encoder's embedding: vectors [B, S, F] if the source is a file of
+        vectors, and ids [B, S] otherwise. A batch with several sources must be separated into
+        batches of one source first."""
         return self.ids_BS if self.vectors_BSF is None else self.vectors_BSF
 
     @property
     def mask_BS(self) -> Tensor:
-        """bool, True = real token."""
+        """Return bool, True = real token."""
         return self.ids_BS != PAD
 
     def to(self, device: torch.device) -> SourceBatch:
@@ -185,7 +186,8 @@ def swapped(batch: Batch) -> Batch:
     ids_BS = batch.source.ids_BS
     tgt_BT = batch.tgt_out_BT
     lengths_B = (tgt_BT != PAD).sum(dim=1).cpu()
-    # PAD, BOS and EOS are the smallest ids; spellings of the other tokens are not known here.
+    # PAD, BOS and EOS are the smallest ids. All other tokens are UNK, because extended ids depend
+    # on spellings, which are not known here.
     extended_ids_BT = torch.where(tgt_BT > EOS, UNK, tgt_BT)
     return Batch(
         source=SourceBatch(tgt_BT, lengths_B, extended_ids_BT),
@@ -202,9 +204,9 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
     """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of
     `positions`.
 
-    An added row has EOS as its source and only PAD as its target, so the loss ignores it. Source
-    vectors are not padded, because batches with vectors do not get here: CUDA graphs, which need
-    this padding, are refused for them (`train.graphs.check_graphs`).
+    An added row has EOS as its source and only PAD as its target, so the loss ignores the row. The
+    batch has no source vectors: only CUDA graphs need this padding, and they are refused for
+    sources of vectors (`train.graphs.check_graphs`).
     """
     num_rows = len(batch.tgt_out_BT)
     more_rows = -num_rows % rows

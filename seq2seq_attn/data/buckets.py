@@ -121,8 +121,7 @@ def _padded_size(lengths: Lengths) -> Callable[[int, int, int], int]:
         longest = length_array[index]
         if num_pairs > 1:
             # All previous pairs are padded to the length of the longest pair among them.
-            previous_longest = previous_size // (num_pairs - 1)
-            longest = max(longest, previous_longest)
+            longest = max(longest, previous_size // (num_pairs - 1))
         return num_pairs * longest
 
     return batch_size

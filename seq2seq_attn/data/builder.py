@@ -121,7 +121,7 @@ def tokenize_chunk(
     max_length_ratio: float,
 ) -> TokenizedChunk:
     """Tokenize both sides of a chunk. Pairs with a fault (`FAULTS`) are dropped from the training
-    split, and from no test or validation split.
+    split only.
 
     Args:
         chunk: the pairs.
@@ -136,9 +136,11 @@ def tokenize_chunk(
     sources = source.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
     target_lengths = _lengths(targets)
-    # A language model has no source. Equal lengths are never a ratio outlier.
+    # A language model has no source. The lengths of the targets take its place, because equal
+    # lengths are never a ratio outlier.
     source_lengths = target_lengths
     if source.num_columns:
+        # The length of several sources is the length of the longest source.
         longest = [max(map(len, source.columns(tokens))) for tokens in sources]
         source_lengths = np.array(longest, dtype=np.int64)
     faults_FP = find_faults(source_lengths, target_lengths, max_length, max_length_ratio)
@@ -151,6 +153,7 @@ def tokenize_chunk(
 
 @lru_cache(maxsize=1)
 def _load_tokenizers(directory: Path) -> tuple[Source, Tokenizer]:
+    """Load the tokenizers of source and target, once per process."""
     return load_source(directory), load_tokenizer(directory, "target")
 
 
@@ -186,6 +189,7 @@ def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
 
 
 def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
+    """Return [sequences], the length of each sequence."""
     return np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
 
 
@@ -220,7 +224,7 @@ def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
 
 
 class SplitBuilder:
-    """Builds the files of one split: call `add` with every chunk in order, then `write_ids`."""
+    """Build the files of one split: call `add` with every chunk in order, then `write_ids`."""
 
     def __init__(self, directory: Path, split: str) -> None:
         self.sides = [SideBuilder(directory, split, side) for side in SIDES]
@@ -297,7 +301,7 @@ class SplitBuilder:
 
 
 class SideBuilder:
-    """Builds the files of one side of a split."""
+    """Build the files of one side of a split, as `SplitBuilder` does for both sides."""
 
     def __init__(self, directory: Path, split: str, side: Side) -> None:
         self._numbers: dict[str, int] = {}
@@ -345,8 +349,8 @@ class SideBuilder:
 
     @property
     def kept(self) -> Counter[str]:
-        """Number of occurrences of each token in the kept pairs."""
-        # the unary plus removes tokens with zero occurrences
+        """Return how often each token occurs in the kept pairs."""
+        # The unary plus removes tokens with zero occurrences.
         return +Counter(dict(zip(self._numbers, self._num_kept.tolist(), strict=True)))
 
     def write_ids(self, vocab: Vocab) -> None:

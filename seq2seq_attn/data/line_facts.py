@@ -1,5 +1,5 @@
-"""Facts about the lines of a training text that translation needs: whether a line is one sentence,
-and how short translations are."""
+"""Find facts about the lines of a training text that translation needs: whether a line is one
+sentence, and how much shorter than its source a target may be."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _MIN_SINGLE = 0.8
 """Lines are single sentences if more than this share of them is one sentence that ends with a mark;
 0.95 to 0.99 of Multi30k and 0.91 of Europarl are."""
 _SHORT = 0.9995
-"""quantile of the training pairs above which a translation counts as too short"""
+"""share of the training pairs whose targets do not count as too short"""
 _WARNING = "shorter than in the training text: a part of the text may be missing"
 _Ratio = Annotated[float, Field(ge=0.0, le=1e6)]
 
@@ -31,8 +31,8 @@ class LineFacts(BaseModel, frozen=True):
     ratio: _Ratio = 0.0
     """size of the target per size of the source (`text_size`)"""
     shortness: _Ratio = 0.0
-    """how much smaller targets are, per square root of the size of the source; the deviation grows
-    with the square root (Gale and Church 1993)"""
+    """by how much a target may be smaller than `ratio` times its source, per square root of the
+    size of the source. The deviation grows with the square root (Gale and Church 1993)."""
 
     def warnings(self, source: Sequence[str], target: Sequence[str]) -> tuple[str, ...]:
         """Return a warning if the target tokens are too short a translation of the source
@@ -51,16 +51,17 @@ def text_size(tokens: Sequence[str]) -> int:
 def find_line_facts(
     lines: Iterable[str], source_sizes: npt.NDArray[Any], target_sizes: npt.NDArray[Any]
 ) -> LineFacts:
-    """Return the facts about a training text.
+    """Return the facts about a training text. The sizes are those of `text_size`.
 
     Args:
-        lines: a sample of the source lines, which is empty if they are not plain text.
-        source_sizes: size of each source.
-        target_sizes: size of each target.
+        lines: a sample of the source lines; empty if the source lines are not plain text.
+        source_sizes: [pairs], size of each source.
+        target_sizes: [pairs], size of each target.
     """
     if not source_sizes.all():
         return LineFacts()  # a language model has no source
-    # A single sentence, written twice, is two sentences. A title, written twice, is still one.
+    # A single sentence, written twice, is two sentences. A title, written twice, is no sentence
+    # that ends, and so the number stays 1.
     counts = [len(split_sentences(f"{line} {line}")) for line in lines]
     ratio = target_sizes.sum() / source_sizes.sum()
     shortness = np.quantile((ratio * source_sizes - target_sizes) / np.sqrt(source_sizes), _SHORT)

@@ -15,7 +15,7 @@ from seq2seq_attn.text.normalize import normalize
 ONE_IN = 10
 """One of this number of distinct sentences is set aside."""
 MAX_PAIRS = 1_000
-"""The largest number of pairs to set aside. Common validation sets have as many; a larger set would
+"""The largest number of pairs to set aside, which is common for validation sets. A larger set would
 cost training time."""
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of an alternative pronunciation in pronunciation dictionaries, as in `read(2)`"""
@@ -36,7 +36,7 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
     smallest = set()
     for pair in pairs:
         digest = source_digest(pair[side])
-        # whichever side is hashed, a pair with a blank target is useless for validation
+        # A pair with a blank target is useless for validation, whichever side is hashed.
         if digest is None or not normalize(pair[1]):
             continue
         smallest.add(digest)

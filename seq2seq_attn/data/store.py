@@ -66,13 +66,13 @@ class SequenceStore:
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """[sequences + 1], the index in `values` at which each sequence starts; the last entry is
-        the number of values."""
+        """Return [sequences + 1]: the index in `values` at which each sequence starts, then the
+        number of values."""
         return np.array(_map(_offsets_path(self._path), np.int64))
 
     @cached_property
     def values(self) -> Values:
-        """The values of all sequences, one after the other."""
+        """Return the values of all sequences, one after the other."""
         return _map(self._path, self._dtype)
 
 
@@ -90,7 +90,7 @@ class TokenStore:
 
 
 class SequenceWriter:
-    """Writes the files of a `SequenceStore` incrementally."""
+    """Write the files of a `SequenceStore` in parts."""
 
     def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
         self._path = path
@@ -152,14 +152,14 @@ class PairStore:
     source_ids: SequenceStore
     target_ids: SequenceStore
     token_links: SequenceStore | None = None
-    """links of each pair, in which source and target positions alternate; None if the corpus has
-    none"""
+    """links of each pair, in which source and target positions alternate; None if the corpus has no
+    links"""
     find_vectors: Callable[[int, IdArray], FloatArray] | None = None
-    """takes the index of a pair and its source ids, returns the vectors [S, F]; None if all sources
-    are texts"""
+    """a function that takes the index of a pair and the pair's source ids, and returns the vectors
+    [S, F]; None if all sources are texts"""
     find_extended: Callable[[int], ExtendedIds] | None = None
-    """takes the index of a pair, returns its extended ids. If None, no target token can be copied
-    from the source."""
+    """a function that takes the index of a pair and returns the pair's extended ids. If None, no
+    target token can be copied from the source."""
 
     def __len__(self) -> int:
         return len(self.source_ids)
@@ -204,7 +204,7 @@ class PairStore:
         Only outputs that copy source tokens read extended ids. `with_extended=False` saves the time
         to compute them.
         """
-        # imported here because `batch` imports torch, which workers and settings do without
+        # `batch` is imported late because it imports torch, which worker processes do not need.
         from seq2seq_attn.data.batch import collate
 
         sources = list(map(self.source, indices))
@@ -240,26 +240,26 @@ class PreparedCorpus:
 
     @property
     def splits(self) -> list[str]:
-        """The names of the splits: `train`, `valid`, then the test sets."""
+        """Return the names of the splits: `train`, `valid`, then the test sets."""
         return list(self.meta["splits"])
 
     @property
     def test_splits(self) -> list[str]:
-        """The names of the test sets."""
+        """Return the names of the test sets."""
         return [split for split in self.splits if split not in ("train", "valid")]
 
     @property
     def audit(self) -> dict[str, Any]:
-        """The result of `SplitBuilder.audit` for each split."""
+        """Return the result of `SplitBuilder.audit` for each split."""
         return dict(self.meta["audit"])
 
     def text_hashes(self, sides: tuple[Side, Side] = SIDES) -> dict[str, str]:
         """Return the hashes by which a run recognizes its corpus.
 
-        `content` is a hash of all files except the metadata and the words, so that it does not
-        depend on how the files were made.
-        `train` is a hash of the training text, which does not depend on the tokenizer. `mixed`,
-        present with `data.mix`, is the `train` hash of the corpus from which pairs are drawn.
+        `content` is a hash of all files except the metadata and the known words, so that `content`
+        does not depend on how the files were made. `train` is a hash of the training text, which
+        does not depend on the tokenizer. `mixed`, which exists only with `data.mix`, is the `train`
+        hash of the corpus from which pairs are drawn.
 
         Args:
             sides: the side that the run translates from, and the side that it translates to.
@@ -274,14 +274,14 @@ class PreparedCorpus:
         return hashes
 
     def line_facts(self, sides: tuple[Side, Side] = SIDES) -> LineFacts:
-        """Return the facts about the training lines. `sides` are the sides that a run translates
-        from and to."""
+        """Return the facts about the training lines. `sides` are the side that a run translates
+        from, and the side that it translates to."""
         path = partial(split_path, self.directory, "train")
         sizes = [np.diff(SequenceStore(path(side, "tokens")).offsets) for side in sides]
         tokenizer: Source = self.source_tokenizer if sides == SIDES else self.target_tokenizer
         lines: Iterable[str] = ()
-        # Only lines of one text that is translated may be split into sentences, so no other lines
-        # are searched for sentences.
+        # Lines are split into sentences only if the source is a single text that is translated into
+        # text. No other lines are searched for sentences.
         if isinstance(tokenizer, Tokenizer) and not self.target_tokenizer.has_positions:
             step = 1 + len(sizes[0]) // NUM_LINES
             lines = islice(iter_exact(path(sides[0], "txt")), 0, None, step)
@@ -301,8 +301,8 @@ class PreparedCorpus:
 
     @cached_property
     def target_vocab(self) -> Vocab:
-        """The vocabulary of the target side. It equals the vocabulary of the source side if the
-        vocabulary is joint."""
+        """Return the vocabulary of the target side, which equals the vocabulary of the source side
+        if the vocabulary is joint."""
         return Vocab.load(vocab_path(self.directory, "target"))
 
     def pairs(self, split: str) -> PairStore:

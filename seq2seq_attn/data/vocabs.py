@@ -1,9 +1,9 @@
 """Make the tokenizers and vocabularies of a corpus from its text, or take them from another run
 (`data.vocab_from`).
 
-A run that takes them from another run keeps copies of the tokenizers and vocabularies, and the hash
-of the text from which `data.mix` draws pairs. So it can be resumed and evaluated without the other
-run.
+A run that takes its tokenizers and vocabularies from another run keeps copies of these files, and
+the hash of the text from which `data.mix` draws pairs. So the run can be resumed and evaluated
+without the other run.
 """
 
 import random
@@ -90,7 +90,8 @@ def vocab_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     files = {side: check_files(vocab_dir, prefix=f"{side}.") for side in sides}
     identity: dict[str, Any] = {"vocab_from": files}
     if data.mix:
-        # `vocab_dir` is the other run, or the run of this corpus, which keeps the other run's hash
+        # `vocab_dir` is the other run, or the run of this corpus, which keeps the hash of the other
+        # run's text as `mixed`.
         key = "train" if vocab_dir == data.vocab_from else "mixed"
         text = ListedFiles(vocab_dir).read_json(RUN_CORPUS)[key]
         identity["mix"] = {"weight": data.mix, "text": text}
@@ -147,7 +148,7 @@ def make_vocabs(
     """
     if vocab_dir is not None:
         vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
-        # the other run may have a source vocabulary, of which a language model has no use
+        # The other run may have a source vocabulary, which a language model does not need.
         if not data.layout.columns and not data.vocab.joint:
             vocabs[0] = build_vocab(Counter())
         return vocabs
@@ -176,7 +177,7 @@ def check_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> li
         total = counter.total()
         note = (
             f"{side}: {number:,} of {total:,} tokens ({100 * number / max(total, 1):.1f} %) are "
-            "unknown to the vocabulary that is taken over"
+            "unknown to the vocabulary of the other run"
         )
         if unknown:
             examples = nlargest(_NUM_EXAMPLES, unknown, key=lambda token: (unknown[token], token))
