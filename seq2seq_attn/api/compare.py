@@ -159,7 +159,7 @@ def train_and_compare(
 
 
 def _report(runs: Sequence[Path], config: Config, page: Path) -> None:
-    """Evaluate the runs, and write the report to `page` and its numbers to a JSON file beside it."""
+    """Evaluate the runs. Write the report to `page`, and its numbers to a JSON file beside it."""
     splits = []
     if not has_test_set(config.data):
         log.info("this corpus has no test set: comparing on the validation set")

@@ -76,12 +76,9 @@ def evaluate(
     precision: str = "auto",
     **search: Any,
 ) -> Report:
-    """Translate test sets, score runs, and return the report. The arguments are the options of
-    `seq2seq evaluate`. `search` holds options of the search, for example `beam_size=1`, and
-    `glossary`, a file.
-
-    `Report.data` holds the scores as plain values. If neither `json`, `report` nor `csv` names a
-    file, the report is written into the first run.
+    """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
+    options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds
+    the scores as plain values. Without an output file, the report goes into the first run.
 
     >>> [test_set] = evaluate("runs/quickstart").data["sets"]
     >>> test_set["name"], test_set["measures"][0]["runs"][0]["score"] > 50
@@ -96,8 +93,8 @@ def evaluate(
     opened = [] if hypotheses and not runs else _open(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(list_names(hypotheses), [system.name for system in systems])
-    source = None if source is None else Path(source)
-    inputs = _Inputs(list_names(split), source, _paths(reference), concatenate, files)
+    source_path = None if source is None else Path(source)
+    inputs = _Inputs(list_names(split), source_path, _paths(reference), concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems, length_in)
