@@ -544,3 +544,9 @@ def test_unknown_words_come_out_as_they_went_in(browser, runs, address):
     assert "Xylophon" in one(browser, "#run-0 .translation").text
     assert "Xylophon" in [word.text for word in every(browser, SOURCE)]
     assert every(browser, f"{SOURCE}.unknown")[0].text == "Xylophon"
+    assert "looks back: the translation lacks" not in one(browser, "#unknown").text
+
+
+def test_an_unknown_word_that_the_translation_lacks_is_named(browser, address):
+    show(browser, f"{address}#text=Ein Xylophon spielt.")
+    assert "translation lacks Xylophon" in one(browser, "#unknown").text

@@ -1,5 +1,6 @@
 """The command `seq2seq serve`: its start and its end."""
 
+import asyncio
 import os
 import re
 import signal
@@ -8,13 +9,14 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from scripts.laboratory.serve import running, wait_for_port
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.serve import group_runs
+from seq2seq_attn.serve import group_runs, run_server
 from tests.serve.serving import GOOD, Client, make_app, served, serving
 from tests.toy_run import SOURCE, make_toy_run
 from tests.waiting import wait_for
@@ -81,6 +83,21 @@ def test_the_command_fails_if_the_process_that_translates_dies(runs):
             assert server.process.wait(timeout=30) == 1
             connection.settimeout(5)
             assert connection.recv(1) == b""
+
+
+def test_the_page_is_begun_before_the_first_request(monkeypatch):
+    worker = SimpleNamespace(sentinel=os.pipe()[0])
+    monkeypatch.setattr("multiprocessing.active_children", lambda: [worker])
+    began = []
+
+    async def serve_page(sockets):
+        began.append("requests")
+
+    server = SimpleNamespace(serve=serve_page)
+    monkeypatch.setattr("seq2seq_attn.serve.make_server", lambda app: server)
+    page = SimpleNamespace(start=lambda: began.append("page"))
+    asyncio.run(run_server(SimpleNamespace(page=page), None))
+    assert began == ["page", "requests"]
 
 
 def test_health_says_that_nothing_translates():

@@ -21,7 +21,7 @@ function render() {
   const results = drawn.map(({ result }) => result);
   refill(element('sentences'), sentences.length > 1 && sentenceButtons(sentences));
   element('reference').textContent = reference === undefined ? '' : `A correct translation (the reference): ${reference}`;
-  refill(element('unknown'), [...neverSeen(drawn), ...tooShort(drawn)].map((text) => el('span', {}, text)));
+  refill(element('unknown'), [...neverSeen(drawn), ...lostWords(drawn), ...tooShort(drawn)].map((text) => el('span', {}, text)));
   element('examples').hidden = shownText.trim() !== '';
   element('undo').disabled = past.length === 0;
   translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference), drawn[number].text));
@@ -62,12 +62,20 @@ function redraw() {
 }
 
 // A message about the words of each model that were not in its training text.
+const unseenIn = (parts) => [...new Set(parts.flatMap(({ source, unknown }) => source.filter((_, s) => unknown[s])))];
 function neverSeen(drawn) {
-  const unseen = ({ source, unknown }) => source.filter((_, s) => unknown[s]);
-  const lists = drawn.map(({ parts }) => [...new Set(parts.flatMap(unseen))].join(', '));
+  const lists = drawn.map(({ parts }) => unseenIn(parts).join(', '));
   const isSame = lists.every((list) => list === lists[0]);
   const who = (number) => (isSame ? (lists.length > 1 ? 'The models have' : 'The model has') : `${nameOf(number)} has`);
   return (isSame ? lists.slice(0, 1) : lists).flatMap((list, number) => (list ? [`${who(number)} never seen: ${list}. `] : []));
+}
+
+// A message about each translation that lacks some of these words.
+function lostWords(drawn) {
+  return drawn.flatMap(({ parts, text }, number) => {
+    const lost = unseenIn(parts).map(bare).filter((word) => !text.includes(word));
+    return lost.length ? [`${nameOf(number)}: the translation lacks ${lost.join(', ')}. `] : [];
+  });
 }
 
 // A message about each translation that may lack a part of the text.
