@@ -216,8 +216,8 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first_references, *other_references = map(list, zip(*rows, strict=True))
-    tabs_separate_sources = len(numbers) > 0 and numbers[0] > 1
-    if not tabs_separate_sources:
+    reads_one_source = not runs or numbers[0] == 1
+    if reads_one_source:  # tabs do not separate sources
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
         set_name(source),

@@ -74,8 +74,7 @@ def _accuracy_by_length(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -
         [members] = np.nonzero(groups == group)
         shares = is_equal[:, members].mean(axis=1).tolist()
         if has_chrf:
-            scores = [corpus.subset(members).score().score for corpus in statistics]
-            shares = [score / 100 for score in scores]
+            shares = [corpus.subset(members).score().score / 100 for corpus in statistics]
         inside = lengths[members].tolist()
         point = {"length": float(np.mean(inside)), "count": len(inside), "shares": shares}
         points.append(point | {"shortest": min(inside), "longest": max(inside)})

@@ -102,7 +102,7 @@ class _Weights:
 
 
 def _write_program(program: ExportedProgram, weights: _Weights) -> JsonObject:
-    """Return a graph as plain JSON, and add the weights that it reads to `weights`."""
+    """Return a graph as plain JSON, and add the weights of the graph to `weights`."""
     program = _with_known_operations(program)
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     inputs = []

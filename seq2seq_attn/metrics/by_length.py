@@ -37,7 +37,7 @@ class Bucket:
     indices: IntArray
     """the indices of the bucket's sentence pairs in the corpus"""
     num_distinct: int | None = None
-    """the number of distinct sentence pairs; None if it was not counted"""
+    """the number of distinct sentence pairs; None if copies were not counted"""
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -118,8 +118,8 @@ def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
     """Group the runs by source and target language.
 
     Raises:
-        UsageError: a run does not read exactly one text. A run that reads vectors is rejected,
-            because it would open files that clients name.
+        UsageError: a run does not read exactly one text. Runs that read vectors are rejected,
+            because these runs would open files that clients name.
     """
     groups: dict[Pair, list[Run]] = {}
     for run in runs:

@@ -36,7 +36,7 @@ class Group:
     rank: int = 0
     size: int = 1
     launcher: int | None = None
-    """process id of `torchrun`; None without it"""
+    """process id of `torchrun`; None without `torchrun`"""
 
     @property
     def is_first(self) -> bool:

@@ -61,7 +61,7 @@ class TrainLog:
     epoch, counted from 1.) Numbers that are not finite are null.
 
     A session that starts from a saved state removes the lines after `state.metrics_position`,
-    because it repeats the updates of these lines.
+    because the session repeats the updates of these lines.
     """
 
     run: Run
@@ -363,8 +363,8 @@ def _duration(seconds: float) -> str:
 
 
 class _LogFile(logging.FileHandler):
-    """A log file. If it cannot be written, training ends with an error of one line, instead of a
-    traceback per record."""
+    """A log file. If a record cannot be written, training ends with an error of one line, instead
+    of a traceback per record."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         with naming(Path(self.baseFilename)):

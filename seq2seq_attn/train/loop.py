@@ -66,8 +66,8 @@ def train(
 
     Args:
         config: all settings. To resume a run with its settings, load its `config.yaml`.
-        run_dir: the run directory. The default is `runs/<date>-<name>-s<seed>`; with `resume`, it
-            is the newest unfinished run.
+        run_dir: the run directory. The default is `runs/<date>-<name>-s<seed>`, or with `resume`
+            the newest unfinished run.
         resume: continue exactly from the last saved state, or from the start if there is none.
         overwrite: replace an existing run.
         on_validation: called on every rank after each validation, once the state is saved.
@@ -194,8 +194,8 @@ class Trainer:
     def _updates(self) -> Generator[UpdateBatches, None, None]:
         """Yield the batches of each update, from the current state on, epoch after epoch.
 
-        The caller must record each update in the state before it asks for the next batches: at the
-        end of an epoch, this generator reads from the state which epoch follows.
+        The caller must record each update in the state before asking for the next batches: at the
+        end of an epoch, this generator reads the next epoch from the state.
         """
         pairs = self.prepared.pairs("train")
         batch = self.config.train.batch
@@ -247,8 +247,8 @@ class Trainer:
             )
 
     def _validate(self) -> None:
-        """Validate, save the model if it is the best, and save the state. If a signal interrupts
-        the validation, nothing is recorded."""
+        """Validate, save the model if this validation is the best, and save the state. If a signal
+        interrupts the validation, nothing is recorded."""
         state = self.state
         updater = self.updater
         validation_began_at = time.monotonic()

@@ -336,7 +336,7 @@ class WeightAverage:
     """The exponential moving average of the weights: after each update, average <- d * average + (1
     - d) * weights.
 
-    The decay d starts low: it is min(decay, (1 + n) / (10 + n)) at update n, where the first update
+    The decay d starts low: at update n, d is min(decay, (1 + n) / (10 + n)), where the first update
     has index 0. So the random initial weights soon lose their influence.
     """
 

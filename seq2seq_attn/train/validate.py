@@ -65,7 +65,7 @@ class Validator:
     config: Config
     updater: Updater
     stop: StopRequest
-    """checked between batches; once it is set, the validation ends early on all ranks"""
+    """checked between batches; after a request to stop, the validation ends early on all ranks"""
 
     def __post_init__(self) -> None:
         """Build the measures, and check that the configured search can translate.

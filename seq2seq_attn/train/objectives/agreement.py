@@ -10,10 +10,10 @@ where w is the weight of the objective (gamma in the paper). Unlike in the paper
 mean: L_xy and L are means over target tokens, L_yx is a mean over source tokens. L is between -1
 and 0.
 
-The second model has the same settings as the first model and its own parameters;
-`train/reverse.py` says where it is saved. It is always trained with the reference tokens. Its
-dropout draws from a separate copy of the random number generator. So with an objective weight of 0,
-both models are trained as they would be alone. An update takes twice the time.
+The second model has the settings of the first model and its own parameters. It is saved beside the
+first model (`train/reverse.py`), and always trained with the reference tokens. Its dropout draws
+from a separate copy of the random number generator. So with an objective weight of 0, both models
+are trained as they would be alone. An update takes twice the time.
 
 A bonus from the first update on makes the attention weights sharp before they align, and BLEU
 falls. So the overlay starts the bonus halfway through training. The authors' code can also start

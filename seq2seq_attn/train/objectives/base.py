@@ -25,12 +25,13 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Objective(ABC):
-    """An extra loss. It ignores padding. The term of a batch is a sum over the rows of the batch.
+    """An extra loss, which ignores padding. The term of a batch is a sum over its rows.
 
     `requires` names properties of the model or the data that the objective needs. A configuration
-    that lacks one is rejected before data is prepared. The names are `source_attention` (attention
-    weights over source positions), `distribution` (weights that sum to 1), `drawn_positions`
-    (`DecoderOutputs.extra` is a `Draw`) and `links` (`Batch.links_L3` is not None).
+    without these properties is rejected before data is prepared. The names are `source_attention`
+    (attention weights over source positions), `distribution` (weights that sum to 1),
+    `drawn_positions` (`DecoderOutputs.extra` is a `Draw`) and `links` (`Batch.links_L3` is not
+    None).
     """
 
     requires: tuple[str, ...] = ()
