@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 def start_worker() -> None:
-    """Set up the process. Its log lines are like those of the HTTP server."""
+    """Set up the process, which writes log lines in the format of the HTTP server."""
     follow_parent()
     logging.basicConfig(format=LINE_FORMAT)
 

@@ -22,9 +22,9 @@ IMPROVING = 0.02
 """A score still improves if the change in the last quarter of training is more than this share of
 the score."""
 USELESS = 10.0
-"""A model is of no use if its score is less than this, or its error rate more than `USELESS_ERROR`.
-Scores and error rates of the package are between 0 and 100."""
+"""A model is of no use if its score, on a scale from 0 to 100, is less than this."""
 USELESS_ERROR = 50.0
+"""A model is of no use if its error rate in percent is more than this."""
 _WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))
 """How much of the references' word order the translations have. Each entry has the upper limit of a
 share and the word for shares up to this limit. The share is that of the translations' sequences of
@@ -82,7 +82,7 @@ def describe_fit(
     Args:
         losses: mean negative log-likelihoods of target tokens in training, oldest first.
         validations: the validations, oldest first.
-        longer: the options of a longer training.
+        longer: the options of the command that trains longer.
     """
     last = validations[-1]
     num_updates = last["update"]
@@ -111,8 +111,8 @@ def describe_fit(
 
 
 def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
-    """Return whether the best score is too low to be of use. The scale of a metric of the user is
-    unknown, so its scores never are."""
+    """Return whether the best score is too low for a model of use. Return False for a metric from
+    outside the package, whose scale is unknown."""
     if metric not in METRICS or ":" in metric:
         return False
     scores = [line[metric] for line in validations]
@@ -122,7 +122,8 @@ def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
 
 
 def _longer_training(config: Config, end: JsonObject) -> str:
-    """Return the options for twice the training, of which `end` is the last event."""
+    """Return the options that double the limit of the training. `end` is the event that records the
+    end of training."""
     minutes = config.train.max_minutes
     if minutes is not None and "max_minutes" in end["reason"]:
         return f"--set train.max_minutes={2 * minutes:g}"
