@@ -79,14 +79,29 @@ def _grid(record: Record) -> dict[int, list[float]]:
 
 
 def _unknown_words(record: Record) -> Iterator[list[str]]:
-    """A row per run and treatment of unknown words."""
+    """A row per configuration and treatment of unknown words."""
+    arms: dict[str, list[Record]] = {}
     for run in record["runs"]:
+        arms.setdefault(run["run"], []).append(run)
+    for name, runs in arms.items():
+        seeds = ", ".join(str(run["seed"]) for run in runs)
         for unk in ("pass", "keep"):
-            counts = run[unk]["all"]
-            shares = [f"{100 * counts[key] / counts['n']:.1f}" for key in ("kept", "in_place")]
-            speed = f"{run['speed_of_clean_text']:.2f}" if unk == "pass" else ""
-            bleu = f"{run[unk]['bleu']:.2f}"
-            yield [run["run"], unk, *shares, str(counts["other_number"]), bleu, speed]
+            shares = []
+            for key in ("kept", "in_place", "other_number"):
+                counts = [run[unk]["all"] for run in runs]
+                shares.append(_mean_range([100 * count[key] / count["n"] for count in counts]))
+            bleu = _mean_range([run[unk]["bleu"] for run in runs], digits=2)
+            speed = _mean_range([run["speed_of_clean_text"] for run in runs], digits=2)
+            updates = f"{runs[0]['updates']:,}"
+            yield [name, updates, seeds, unk, *shares, bleu, speed if unk == "pass" else ""]
+
+
+def _mean_range(values: Sequence[float], *, digits: int = 1) -> str:
+    """The mean, with the smallest and the largest value where there are several values."""
+    mean = f"{fmean(values):.{digits}f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} [{min(values):.{digits}f}, {max(values):.{digits}f}]"
 
 
 def _search_options(record: Record) -> Iterator[Sequence[Any]]:
