@@ -28,6 +28,7 @@ Pair = tuple[str, str]
 MONTHS = "january february march april may june july august september october november december"
 ACTIONS = {name: f"I_{name.upper()}" for name in ("walk", "look", "run", "jump")}
 LANGUAGES = "arm bul fre geo gre hin hun ice kor lit".split()
+DICTIONARIES = {"cmudict": "g2p", "cmudict-large": "g2p-large"}
 CMUDICT = {"train": "train-dev-20-21", "valid": "train-dev-1-21", "test": "test"}
 
 
@@ -136,8 +137,9 @@ def describe_text(name: str, texts: Path) -> tuple[str, Record]:
         files = [f"{texts}/multi30k/{split}" for split in ("train", "val", "test_2016_flickr")]
         options = {"source_language": "de", "target_language": "en"}
         options["settings"] = {"data.limit.train": CAPTIONS[name]}
-    elif name == "cmudict":
-        about = "letters to sounds, CMUDict"
+    elif name in DICTIONARIES:
+        about = f"letters to sounds, CMUDict, `{DICTIONARIES[name]}`"
+        options["config"] = DICTIONARIES[name]
         files = write_cmudict(texts / "cmudict", RUNS / "texts")
     else:
         files = [f"{texts}/g2p/{name}_{split}.tsv.gz" for split in ("train", "dev", "test")]
