@@ -84,24 +84,14 @@ def _unknown_words(record: Record) -> Iterator[list[str]]:
     for run in record["runs"]:
         arms.setdefault(run["run"], []).append(run)
     for name, runs in arms.items():
-        seeds = ", ".join(str(run["seed"]) for run in runs)
         for unk in ("pass", "keep"):
+            counts = [run[unk]["all"] for run in runs]
             shares = []
             for key in ("kept", "in_place", "other_number"):
-                counts = [run[unk]["all"] for run in runs]
-                shares.append(_mean_range([100 * count[key] / count["n"] for count in counts]))
-            bleu = _mean_range([run[unk]["bleu"] for run in runs], digits=2)
-            speed = _mean_range([run["speed_of_clean_text"] for run in runs], digits=2)
-            updates = f"{runs[0]['updates']:,}"
-            yield [name, updates, seeds, unk, *shares, bleu, speed if unk == "pass" else ""]
-
-
-def _mean_range(values: Sequence[float], *, digits: int = 1) -> str:
-    """The mean, with the smallest and the largest value where there are several values."""
-    mean = f"{fmean(values):.{digits}f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} [{min(values):.{digits}f}, {max(values):.{digits}f}]"
+                shares.append(mean_sd([100 * count[key] / count["n"] for count in counts]))
+            bleu = mean_sd([run[unk]["bleu"] for run in runs], digits=2)
+            speed = mean_sd([run["speed_of_clean_text"] for run in runs], digits=2)
+            yield [name, str(len(runs)), unk, *shares, bleu, speed if unk == "pass" else ""]
 
 
 def _search_options(record: Record) -> Iterator[Sequence[Any]]:
