@@ -44,6 +44,7 @@ def test_an_unchanged_translation_is_the_same_page(seed, unchanged):
     ("source", "expected"),
     [
         ("<p>a <b>b</b>, c<br>d</p>", "<p>A <b>B</b>, C<br>D</p>"),
+        ("<p>a</b:>b</p>", "<p>A</b:>B</p>"),  # a prefix without a name
         ("<p title='a'>a <i\n>b</i >, c", "<p title='a'>A <i\n>B</i >, C"),
         ("<pre>a</pre>b <code>c<br>d</code> e", "<pre>a</pre>B <code>c<br>d</code> E"),
         (

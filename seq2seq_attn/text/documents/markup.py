@@ -1,4 +1,16 @@
-"""XML and HTML: tags, and texts in which marks such as ⟦1⟧ stand for the tags."""
+"""XML and HTML: tags, and texts in which marks such as ⟦1⟧ stand for the tags.
+
+For example, `split_markup` divides `<p>A <b>small</b> dog.</p>` into pieces of markup and texts:
+
+    "<p>"  "A"  " <b>"  "small"  "</b> "  "dog."  "</p>"
+
+`read_markup` joins the texts into the line that is translated, with a mark for each piece of markup
+between two texts. `encode` puts the markup in place of the marks of the translation:
+
+    A ⟦1⟧ small ⟦2⟧ dog.
+    Ein ⟦1⟧ kleiner ⟦2⟧ Hund.
+    <p>Ein <b>kleiner</b> Hund.</p>
+"""
 
 import html
 import re
@@ -6,37 +18,47 @@ from collections.abc import Iterable, Iterator, Sequence
 
 _TAG = re.compile(
     r"""(?xis)
+    # "<" of a declaration of an encoding other than UTF
     <(?=(?:\?xml|meta)\b[^<>]*(?:encoding|charset)\s*=\s*["']?(?!utf)\w)
+    # a comment, a processing instruction, CDATA, or a declaration other than of an entity
     | <!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!(?!--|\[CDATA|ENTITY)[^<>]*>
+    # an element without text for translation, with its content
     | <(script|style|textarea|xmp|iframe)\b[^<>]*(?<!/)>.*?(?:</\1[^<>]*>|\Z)
-    | <(?P<slash>/?)(?=[^\W\d])(?:[^\s:/<>]*:)?(?P<name>[^\s:/<>]*)
+    # a start tag or an end tag: slash, prefix, name, attributes (a quoted value may contain ">")
+    | <(?P<slash>/?)(?=[^\W\d])(?:[^\s:/<>]*:)?(?P<name>[^\s:/<>]+)
       (?:=\s*"[^"]*"|=\s*'[^']*'|[^<>])*+>
-    | <(?=[!?/]|[^\W\d]) | &lt;/?[a-z](?:(?!&[lg]t;)[^<>])*+&gt; | \Z
+    # "<" of a tag that does not end, or of a declaration of an entity
+    | <(?=[!?/]|[^\W\d])
+    # an escaped tag, such as "&lt;b&gt;"
+    | &lt;/?[a-z](?:(?!&[lg]t;)[^<>])*+&gt;
+    # the end of the document
+    | \Z
     """
 )
-"""matches a tag, also in its escaped form (`&lt;b&gt;`), a comment, an element without text, and
-the end of the document; matches `<` alone where an entity or an encoding other than UTF is
-declared, and where a tag does not end"""
+"""matches a tag or a comment, the end of the document, and `<` alone at each error that `find_tags`
+reports"""
 _IS_TRANSLATED = re.compile(
     r"""(?xi)
     \b(?:translate\s*=\s*["']?(yes|no)\b|mtype=["']protected|notranslate\b)
     |^<(?:[^\s:<>]*:)?(?:alt-trans|bpt|code|ept|it|kbd|math|ph|pre|samp|ut|var)[\s>]
     """
 )
-"""is found in a start tag that says whether the element is translated. Only `translate="yes"` says
-that the element is"""
+"""finds the attribute or the name by which a start tag says whether the element is translated: the
+element is translated if group 1 is `yes`, and not translated otherwise"""
 _IS_WHOLE = re.compile(
     r"(?is)&|<[!?/]|<(?:br|hr|img|input|link|meta|script|style|textarea|xmp|iframe|wbr)\b|.*/>$|$"
 )
-"""matches all tags but the start tag of an element that needs an end tag"""
+"""matches what `_TAG` matches, but for the start tags of elements whose end tag comes later. It
+matches escaped tags, comments, end tags, and elements without an end tag or without text."""
 _MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
-"""matches the mark of a tag, with a space beside the mark unless a word is beyond the space"""
+"""matches a mark, with the space on each side unless a word is beyond that space"""
 _BEGINS = re.compile(r"(?:<\w[^<>]*[^/<>]>|<\w>|\})$")
-"""matches markup whose last tag begins an element: no space is added behind it"""
+"""matches markup that ends in a start tag, or in a code of subtitles such as `{\\i1}`"""
 _SPACE = re.compile(r"(?:\A|>)[\s\0]|\s\Z")
-"""matches white space of markup outside its tags"""
+"""finds white space outside tags. In subtitles, NUL stands for a space between two tags
+(`subtitles.py`)."""
 _INLINE = re.compile(r"(?i)(?:<(?!br|hr|img|input|wbr)[^<>]*(?<!/)>|\{\\[^{}]*\})+")
-"""matches tags that do not separate words"""
+"""matches tags that may stand inside a word, without white space beside the tags"""
 
 
 def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
@@ -45,13 +67,14 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
     - the match of the tag;
     - the name in lower case, without prefix. The name of an end tag begins with a slash, and the
       name of a comment is empty;
-    - whether the text before the tag is translated;
-    - whether an element around the tag says whether text is translated.
+    - True if the text before the tag is translated;
+    - True from behind the start tag of an element that is not translated to its end tag, even in
+      an inner element that is translated.
 
     Raises ValueError if a tag does not end, or if an entity or an encoding other than UTF is
     declared.
     """
-    # The open elements that say whether text is translated.
+    # The open elements that switch translation on or off. The first entry is the document.
     deciding = [("", True)]
     for tag in _TAG.finditer(document):
         if tag[0] == "<":
@@ -66,67 +89,74 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
             continue
         attribute = _IS_TRANSLATED.search(tag[0])
         is_translated = attribute[1] == "yes" if attribute else was_translated
-        # An inner element with the name of the innermost deciding element is stacked too, so that
-        # its end tag does not end the outer element.
+        # Another element that changes nothing is stacked only if its name is that of the innermost
+        # deciding element: otherwise its end tag would end the deciding element.
         if name == innermost or is_translated != was_translated:
             deciding.append((name, is_translated))
 
 
 def split_markup(markup: str) -> list[str]:
-    """Return pieces of markup and decoded texts in turn. The first and the last item are markup."""
+    """Return pieces of markup and decoded texts in turn. The first and the last item are markup.
+    White space around a text and untranslated text count as markup."""
     pieces = []
-    gap = ""  # the markup and untranslated text since the last text
+    gap = ""  # the markup since the last text
     position = 0
     for tag, _, is_translated, _ in find_tags(markup):
         raw = markup[position : tag.start()]
         text = html.unescape(raw)
         core = text.strip()
         if core and is_translated:
-            before, raw = text.split(core, 1)
+            before, after = text.split(core, 1)
             pieces += [gap + before, core]
-            gap = ""
-        gap += raw + tag[0]
+            gap = after
+        else:
+            gap += raw
+        gap += tag[0]
         position = tag.end()
     return [*pieces, gap]
 
 
 def read_markup(markup: str, keeps_space: bool = False) -> str:
-    """Return the text of some markup, with marks in place of the tags between words."""
+    """Return the texts of a piece of XML or HTML as one line, joined by marks (`join_texts`)."""
     return join_texts(split_markup(markup)[1:-1], keeps_space)
 
 
 def join_texts(pieces: Sequence[str], keeps_space: bool = False) -> str:
-    """Join texts by marks. A mark has a space on both sides, as in `a ⟦1⟧ b`, unless the word goes
-    on behind the markup, or punctuation follows. Unless `keeps_space`, all white space becomes
-    single spaces.
+    """Join texts by marks. A mark has a space on both sides, as in `a ⟦1⟧ b`, unless the markup
+    consists of tags that may stand inside a word, as in `un⟦1⟧do`. At the number of a footnote, a
+    mark always has these spaces. Unless `keeps_space`, all white space becomes single spaces.
 
     Args:
         pieces: a text, then markup, then a text, and so on.
     """
     text = "".join(pieces[:1])
     for number, (gap, piece) in enumerate(zip(pieces[1::2], pieces[2::2], strict=True), 1):
-        goes_on = _INLINE.fullmatch(html.unescape(gap)) and not _is_note(text, piece)
-        text += f"⟦{number}⟧{piece}" if goes_on else f" ⟦{number}⟧ {piece}"
+        is_inline = _INLINE.fullmatch(html.unescape(gap)) and not _is_note(text, piece)
+        space = "" if is_inline else " "
+        text += f"{space}⟦{number}⟧{space}{piece}"
     return text if keeps_space else " ".join(text.split())
 
 
 def _is_note(text: str, following: str) -> bool:
-    """Return whether a digit is beside a letter or digit where two texts meet, as in the footnote
-    `word<sup>1</sup>`."""
+    """Return whether a digit is beside a letter or another digit where two texts meet, as at the
+    number of the footnote in `word<sup>1</sup>`."""
     border = text[-1:] + following[:1]
     return border.isalnum() and not border.isalpha()
 
 
 def fill_marks(text: str, gaps: Iterable[str]) -> str:
-    """Return a text with markup in place of the marks. `gaps` are the markup before the text, for
-    each mark, and behind the text. Raises ValueError if the text has more or fewer marks."""
+    """Return a text with markup in place of the marks. `gaps` has the markup before the text, the
+    markup for each mark, and the markup behind the text. Raises ValueError if `gaps` does not have
+    two items more than the text has marks."""
     new = ""
     for gap, piece in zip(gaps, [*_MARK.split(text), ""], strict=True):
-        is_apart = _SPACE.search(gap) or _is_note(new.rstrip(), piece.lstrip())
-        begins = _BEGINS.search(gap)
-        if is_apart or not begins:
+        # Spaces beside a mark are removed where the markup has white space, and at a footnote.
+        # Otherwise only the space inside an element is removed.
+        removes_both = _SPACE.search(gap) or _is_note(new.rstrip(), piece.lstrip())
+        is_start = _BEGINS.search(gap)
+        if removes_both or not is_start:
             new = new.rstrip()
-        if is_apart or begins:
+        if removes_both or is_start:
             piece = piece.lstrip()
         new += gap + piece
     return new
@@ -136,6 +166,8 @@ def encode(translation: str, original: str) -> str:
     """Return a translation with the tags of the original in place of the marks. Raises ValueError
     if the translation has more or fewer marks than needed, for example because the original has
     characters that look like a mark."""
+    # A text that stays the same keeps its entities and white space.
     if translation == read_markup(original):
         return original
-    return fill_marks(html.escape(translation, quote=False), split_markup(original)[::2])
+    gaps = split_markup(original)[::2]
+    return fill_marks(html.escape(translation, quote=False), gaps)
