@@ -23,10 +23,11 @@ class Outputs(NamedTuple):
         """Return a folder for the translations of each system.
 
         The folder is in the directory of the run. If the user names a JSON file, the folder is
-        beside this file. Translations are saved only if a JSON file is written; otherwise each
+        beside this file. Translations are saved only beside a JSON file on disk; otherwise each
         folder is None.
         """
         file = self.files.get("json")
+        # The JSON may go to a device or a pipe, such as `/dev/stdout`, which has no folder.
         if file is None or (file.exists() and not file.is_file()):
             return [None] * len(systems)
         if not self.is_named:
@@ -53,7 +54,8 @@ def find_outputs(
     Args:
         named: the files that the user names, by kind; None for a kind that is not written.
         inputs: the files that are read.
-        words: the words in the names of chosen files that say what is evaluated.
+        words: words that say what is evaluated, such as `valid`; default file names contain these
+            words.
         systems: the systems that are evaluated.
 
     Raises:
@@ -69,7 +71,8 @@ def find_outputs(
 
 
 def _choose_files(systems: Sequence[System], words: Sequence[str]) -> dict[str, Path]:
-    """Return the default output files by kind. There are no files if the first run is not writable.
+    """Return the default output files by kind, in the directory of the first run. Return no files,
+    and log a warning, if a file cannot be written there.
 
     An evaluation of one run on its test sets writes `report.json` and `report.md` in the run's
     directory. Every further evaluation has a name that says how it differs, so that it does not

@@ -34,11 +34,11 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
     The default corpus is multi30k. A corpus is reused if the same text was prepared with the same
     settings before.
     """
-    from seq2seq_attn.api import train as api
+    from seq2seq_attn.api import train as train_api
     from seq2seq_attn.data.audit import audit_report
 
     arguments = shared.python_arguments(options)
-    shared.echo(audit_report(api.prepare(**arguments)))
+    shared.echo(audit_report(train_api.prepare(**arguments)))
 
 
 class TrainOptions(shared.ConfigOptions, total=False):
@@ -85,13 +85,14 @@ def train(**options: Unpack[TrainOptions]) -> None:
     """Train a model; prepare the data first if needed.
 
     The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state
-    from which --resume continues, on a CPU bit for bit.
+    from which --resume continues. On a CPU, the resumed run is the same bit for bit.
     """
     from seq2seq_attn.api.train import find_run, train_model
     from seq2seq_attn.train.session import check_start
 
     arguments = shared.python_arguments(options)
     if arguments.pop("dump_config", False):
+        # `find_run` needs `resume` to find the configuration, but has no argument `overwrite`.
         overwrite = arguments.pop("overwrite", False)
         config, run_dir = find_run(**arguments)
         check_start(config, run_dir, resume=options.get("resume", False), overwrite=overwrite)

@@ -16,8 +16,8 @@ from seq2seq_attn.text.tokenizers.base import SIDES
 
 _ROOM = 1.25
 """Translations may be longer than the training references by this factor."""
-_QUANTILES = (1, 50, 99)
-"""percentiles of the length ratio that are shown"""
+_PERCENTAGES = (1, 50, 99)
+"""the percentiles of the length ratio that are shown"""
 _PAIR_COUNTS = {
     "pairs_read": "pairs",
     "pairs_kept": "kept",
@@ -36,12 +36,12 @@ def audit_report(prepared: PreparedCorpus) -> str:
     """Return a text for a terminal: the numbers of pairs that were read, kept and dropped, and
     statistics of tokens, length ratios and vocabularies."""
     meta = prepared.meta
-    limits = meta["config"]
+    config = meta["config"]
     train = prepared.audit["train"]
-    dropped = describe_dropped(train["dropped"], limits)
-    joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
+    dropped = describe_dropped(train["dropped"], config)
+    joint = " (one vocabulary for both)" if config["vocab"]["joint"] else ""
     lines = [
-        f"{prepared.directory}  ({limits['source_language']} -> {limits['target_language']})",
+        f"{prepared.directory}  ({config['source_language']} -> {config['target_language']})",
         "",
         *audit_tables(prepared.audit),
         "",
@@ -64,7 +64,7 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
 
     Args:
         dropped: numbers of dropped pairs by fault (`builder.FAULTS`).
-        limits: the values of `max_length` and `max_length_ratio`.
+        limits: the settings `max_length` and `max_length_ratio`; further settings are ignored.
     """
     reasons = {
         "blank": "a side is blank",
@@ -122,35 +122,35 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
     """Return the ratio r in the length limit of translations: r * source tokens + `extra`.
 
-    With the smallest possible ratio, every training target with its EOS is within the limit. This
-    ratio is multiplied by `_ROOM`, rounded up to two digits, and limited to the range from
+    The ratio is the smallest ratio that allows every training target with its EOS, multiplied by
+    `_ROOM`, rounded up to two decimal places, and then limited to the range from
     `LEAST_LENGTH_RATIO` to `MAX_LENGTH_RATIO`.
     """
     source_lengths = pairs.source_lengths
-    target_lengths = pairs.target_lengths
-    needed = target_lengths + 1 - extra
+    lengths_with_eos = pairs.target_lengths + 1
     has_source = source_lengths > 0  # false for a language model
-    smallest = float((needed[has_source] / source_lengths[has_source]).max(initial=0.0))
+    smallest_ratios = (lengths_with_eos - extra)[has_source] / source_lengths[has_source]
+    smallest = float(smallest_ratios.max(initial=0.0))
     ratio = math.ceil(100 * _ROOM * smallest) / 100
     return min(max(ratio, LEAST_LENGTH_RATIO), MAX_LENGTH_RATIO)
 
 
 def describe_ratios(pairs: PairStore) -> str:
-    """Return a line with percentiles of target tokens per source token, and the highest ratio with
-    the lengths of its pair."""
+    """Return a line with percentiles of the length ratio (target tokens per source token), and the
+    highest ratio with the lengths of its pair."""
     source_lengths = pairs.source_lengths
     target_lengths = pairs.target_lengths
     if not source_lengths.any():
         return "no source: a language model"
     ratios: npt.NDArray[np.float64] = target_lengths / source_lengths
-    quantiles = np.percentile(ratios, _QUANTILES, method="inverted_cdf").tolist()
-    shares = ", ".join(
-        f"{percent} % up to {value:.2f}"
-        for percent, value in zip(_QUANTILES, quantiles, strict=True)
+    percentiles = np.percentile(ratios, _PERCENTAGES, method="inverted_cdf").tolist()
+    described = ", ".join(
+        f"{percentage} % up to {ratio:.2f}"
+        for percentage, ratio in zip(_PERCENTAGES, percentiles, strict=True)
     )
     highest = int(ratios.argmax())
     lengths = f"{target_lengths[highest]} to {source_lengths[highest]} tokens"
     return (
-        f"target tokens per source token, pairs kept in train: {shares}, highest "
+        f"target tokens per source token, pairs kept in train: {described}, highest "
         f"{ratios[highest]:.2f} ({lengths})"
     )

@@ -1,7 +1,10 @@
 """Tokenize a corpus in chunks of a few thousand pairs, and write the files of its splits.
 
-Text and tokens are written chunk by chunk. The ids file first receives a number for each distinct
-token. The numbers are replaced by ids when the vocabulary is known, after the last training pair.
+Text and tokens are written chunk by chunk. Ids are known only after the last training pair, when
+the vocabulary is built. Until then, tokens are numbered twice:
+- in a chunk, by the index of the token in `TokenizedSide.types`;
+- in a split, by the token number of the `SideBuilder`, in the order of first occurrence.
+The ids file first holds token numbers, which `write_ids` replaces by ids.
 
 Duplicate pairs, and pairs that also occur in the training split, are counted by 64-bit digests
 (BLAKE2b). A collision would give a wrong count; for 10^7 pairs its probability is 3e-6.
@@ -69,9 +72,9 @@ class TokenizedSide(NamedTuple):
     num_bytes: Lengths
     """[kept pairs], number of bytes of each sentence in `lines`"""
     types: Sequence[str]
-    """the distinct tokens of all pairs, in the order of their first occurrences"""
-    numbers: Numbers
-    """[tokens of all pairs], the index of each token in `types`"""
+    """the distinct tokens of all pairs of the chunk, in the order of first occurrence"""
+    indices: Numbers
+    """[tokens of all pairs of the chunk], the index of each token in `types`"""
     num_tokens: Lengths
     """[P], number of tokens of each sentence"""
 
@@ -120,8 +123,8 @@ def tokenize_chunk(
     max_length: int,
     max_length_ratio: float,
 ) -> TokenizedChunk:
-    """Tokenize both sides of a chunk. Pairs with a fault (`FAULTS`) are dropped from the training
-    split only.
+    """Tokenize both sides of a chunk, and decide which pairs are kept. Pairs with a fault
+    (`FAULTS`) are dropped from the training split only.
 
     Args:
         chunk: the pairs.
@@ -180,12 +183,13 @@ def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
     """Encode the tokens of one side of a chunk for a `SideBuilder`."""
     kept = compress(tokenized, keep_P.tolist())
     lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
-    # Each new token receives the next number.
-    number_by_type = defaultdict[str, int](count().__next__)
+    # For speed, one pass collects the types and the indices: the lookup of a new token adds the
+    # token with the next index.
+    index_by_type = defaultdict[str, int](count().__next__)
     tokens = chain.from_iterable(tokenized)
-    numbers = np.fromiter(map(number_by_type.__getitem__, tokens), dtype=np.int32)
-    types = list(number_by_type)
-    return TokenizedSide(b"".join(lines), _lengths(lines), types, numbers, _lengths(tokenized))
+    indices = np.fromiter(map(index_by_type.__getitem__, tokens), dtype=np.int32)
+    types = list(index_by_type)
+    return TokenizedSide(b"".join(lines), _lengths(lines), types, indices, _lengths(tokenized))
 
 
 def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
@@ -199,6 +203,7 @@ def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
     digests = []
     for source, target in zip(sources, targets, strict=True):
         state = blake2b(source.encode(), digest_size=_DIGEST_SIZE)
+        # `digest` returns the digest of the source alone, until the target is added to the state.
         digests.append(state.digest() if source.strip() else _BLANK)
         state.update(f"\n{target}".encode())  # the pair ("ab", "c") is not the pair ("a", "bc")
         digests.append(state.digest())
@@ -217,6 +222,7 @@ def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
         The number of pairs that also occur in the training split, and the number of pairs whose
         source occurs in the training split.
     """
+    # The digest of a blank source is 0 (`_BLANK`).
     rows = digests[digests[:, 0] != 0]
     is_known_source = np.isin(rows[:, 0], train[:, 0])
     is_known_pair = np.isin(rows[:, 1], train[:, 1])
@@ -237,7 +243,8 @@ class SplitBuilder:
         self._digests: list[Digests] = []
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
-        """Write the kept pairs of a chunk, and count the tokens and faults of all its pairs."""
+        """Write the kept pairs of a chunk, and count the tokens and faults of all pairs of the
+        chunk, kept or dropped."""
         keep = tokenized.keep_P.tolist()
         texts = (chunk.sources, chunk.targets)
         for side, lines, tokens in zip(self.sides, texts, tokenized.sides, strict=True):
@@ -249,13 +256,15 @@ class SplitBuilder:
             source == target != ""
             for source, target in zip(chunk.sources, chunk.targets, strict=True)
         )
-        # `argmax` returns the index of the first True: the first fault of each pair.
+        # `argmax` returns the index of the first True: the first fault of each pair. Only dropped
+        # pairs are counted, and a dropped pair has a fault.
         first_faults_P = tokenized.faults_FP.argmax(axis=0)
         for fault in first_faults_P[~tokenized.keep_P]:
             self.dropped[FAULTS[fault]] += 1
 
     def write_ids(self, vocabs: Sequence[Vocab]) -> None:
-        """Write the ids of the kept pairs' tokens."""
+        """Replace the token numbers in the ids files by ids. Call this method after the last
+        chunk."""
         for side, vocab in zip(self.sides, vocabs, strict=True):
             side.write_ids(vocab)
 
@@ -266,14 +275,14 @@ class SplitBuilder:
 
     def token_counts(self) -> list[Counter[str]]:
         """Return how often each token occurs in the kept pairs, for each side."""
-        return [side.kept for side in self.sides]
+        return [side.kept_counts for side in self.sides]
 
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
         """Return counts of the pairs and of the tokens of the split, as JSON values.
 
         `pairs_read`, `pairs_kept`, and the names in `FAULTS` are numbers of pairs. `dropped` counts
         the dropped pairs by fault; only training pairs are dropped. `copies` is the number of pairs
-        with equal sides, without blank pairs. `duplicates` is the number of pairs that equal an
+        with equal sides, without pairs of empty lines. `duplicates` is the number of pairs that equal an
         earlier pair of the split. `overlap_pairs` and `overlap_sources` are the results of
         `count_overlap`. `source` and `target` are the results of `SideBuilder.audit`.
 
@@ -301,15 +310,16 @@ class SplitBuilder:
 
 
 class SideBuilder:
-    """Build the files of one side of a split, as `SplitBuilder` does for both sides."""
+    """Build the files of one side of a split: call `add` with every chunk in order, then
+    `write_ids`."""
 
     def __init__(self, directory: Path, split: str, side: Side) -> None:
         self._numbers: dict[str, int] = {}
-        """a number for each distinct token, in the order of first occurrence"""
+        """the token number of each distinct token, in the order of first occurrence"""
         self._num_read = np.empty(0, dtype=np.int64)
-        """how often each token occurs in all pairs, by the number of the token"""
+        """how often each token occurs in all pairs, by token number"""
         self._num_kept = np.empty(0, dtype=np.int64)
-        """how often each token occurs in the kept pairs, by the number of the token"""
+        """how often each token occurs in the kept pairs, by token number"""
         self._longest = 0
         """number of tokens of the longest sentence"""
         self._text_path = split_path(directory, split, side, "txt")
@@ -319,8 +329,8 @@ class SideBuilder:
         self._ids = SequenceWriter(self._ids_path)
 
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide, keep_P: Bools) -> None:
-        """Write one side of a chunk: the kept lines, their tokens, and the numbers of the tokens.
-        `write_ids` replaces the numbers by ids later. Count the tokens of all lines.
+        """Write one side of the kept pairs of a chunk: the lines, the tokens, and the token
+        numbers. Count the tokens of all pairs of the chunk.
 
         Args:
             kept_lines: the lines of the kept pairs.
@@ -332,8 +342,9 @@ class SideBuilder:
         self._tokens.add(np.frombuffer(tokenized.lines, dtype=np.uint8), tokenized.num_bytes)
         for token in tokenized.types:
             self._numbers.setdefault(token, len(self._numbers))
-        numbers_by_type = np.array([self._numbers[token] for token in tokenized.types], np.int32)
-        numbers = numbers_by_type[tokenized.numbers]
+        # Translate indices in `types` of this chunk to token numbers of the split.
+        number_by_index = np.array([self._numbers[token] for token in tokenized.types], np.int32)
+        numbers = number_by_index[tokenized.indices]
         kept_numbers = numbers[np.repeat(keep_P, tokenized.num_tokens)]
         self._ids.add(kept_numbers, tokenized.num_tokens[keep_P])
         self._num_read = self._count(self._num_read, numbers)
@@ -341,26 +352,27 @@ class SideBuilder:
         self._longest = max(self._longest, int(tokenized.num_tokens.max()))
 
     def _count(self, counts: Lengths, numbers: Numbers) -> Lengths:
-        """Add the occurrences of tokens with these numbers to `counts`. The result has an entry for
-        every distinct token."""
+        """Return `counts` plus the occurrences of each token number in `numbers`. The returned
+        array is longer than `counts` if the chunk has new tokens."""
         total = np.bincount(numbers, minlength=len(self._numbers))
         total[: len(counts)] += counts
         return total
 
     @property
-    def kept(self) -> Counter[str]:
+    def kept_counts(self) -> Counter[str]:
         """Return how often each token occurs in the kept pairs."""
         # The unary plus removes tokens with zero occurrences.
         return +Counter(dict(zip(self._numbers, self._num_kept.tolist(), strict=True)))
 
     def write_ids(self, vocab: Vocab) -> None:
-        """Replace the numbers of the tokens in the file by their ids."""
+        """Replace the token numbers in the ids file by ids."""
         if not self._numbers:
-            return  # an empty file cannot be mapped
+            return  # without tokens, the file is empty, and an empty file cannot be mapped
         ids = np.memmap(self._ids_path, dtype=np.int32, mode="r+")
         ids_by_number = np.array(vocab.ids_of(self._numbers), dtype=np.int32)
         for start in range(0, len(ids), _AT_ONCE):
-            ids[start : start + _AT_ONCE] = ids_by_number[ids[start : start + _AT_ONCE]]
+            block = ids[start : start + _AT_ONCE]  # a view of the file
+            block[:] = ids_by_number[block]
         ids.flush()
 
     def audit(self, vocab: Vocab) -> dict[str, Any]:

@@ -24,7 +24,8 @@ CONCATENATION_SEED = 1
 
 
 class GoldLinks(NamedTuple):
-    """Gold word alignments of sentence pairs, and the words whose positions the alignments name."""
+    """Gold word alignments of sentence pairs, and the words of the sentences. An alignment is a
+    list of links between positions of words."""
 
     links: list[str]
     """one line per pair in Pharaoh format, `0-0 1-2`"""
@@ -42,8 +43,8 @@ class EvaluationSet:
     gold: GoldLinks | None = None
     """gold word alignments, or None if the corpus has no gold alignments"""
     num_concatenated: int = 1
-    """number K of pairs of the corpus that are concatenated into each pair
-    (`evaluate --concatenate K`); 1 if each pair is a pair of the corpus"""
+    """number of sentence pairs that were concatenated into each pair of this set
+    (`evaluate --concatenate K`); 1 without concatenation"""
     is_file: bool = False
     """whether the pairs come from files that the user named, not from the corpus"""
     other_references: tuple[list[str], ...] = ()
@@ -71,20 +72,20 @@ def find_sets(
     references: Sequence[Path] = (),
     concatenate: Sequence[int] = (),
 ) -> list[EvaluationSet]:
-    """Return the sets that all runs are evaluated on.
+    """Return the sets that all runs are evaluated on: sets that are saved in the runs, or a set
+    that is read from files.
 
     Args:
-        splits: Names of sets that are saved in the runs. By default, all test sets of the runs are
-            returned.
+        splits: Names of sets that are saved in the runs. The default is all test sets of the runs.
         source: A file of source lines, to be evaluated instead of splits.
         references: The files of references for `source`.
         concatenate: The values of K. The sets are returned once for each K, with groups of K pairs
             concatenated.
 
     Raises:
-        UsageError: The files and splits do not go together, or a run does not have a split. The
-            runs have different test sets, or different numbers of sources. A set has fewer pairs
-            than K, or a run has pairs that cannot be concatenated.
+        UsageError: `source` is named without `references` or with `splits`, or a run does not have
+            a split. The runs have different test sets, or read different numbers of sources. A set
+            has fewer pairs than K, or a run has pairs that cannot be concatenated.
         UserError: A file cannot be read, or a run has no saved sets.
     """
     if concatenate:
@@ -121,13 +122,13 @@ def _check_concatenable(runs: Sequence[Run], number: int) -> None:
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Return a set whose pairs are each concatenated from K random pairs of `test_set`.
+    """Return a set in which each pair is the concatenation of `k` random pairs of `test_set`.
 
-    Each pair of `test_set` is used once; pairs that do not fill a group of K are left out. For K =
-    1, return `test_set`.
+    No pair is used twice. If the number of pairs is not divisible by `k`, the remaining pairs are
+    left out. For `k` = 1, return `test_set`.
 
     Raises:
-        UsageError: K is not positive, or the set has fewer than K pairs.
+        UsageError: `k` is not positive, or the set has fewer than `k` pairs.
     """
     if k == 1:
         return test_set
@@ -166,8 +167,8 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
 def _concatenate_words(
     words: Sequence[Sequence[str]], groups: Iterable[Sequence[int]]
 ) -> list[list[str]]:
-    """Concatenate the words of the pairs in each group, so that links keep their words even where
-    a tokenizer would split the concatenated line in another way."""
+    """Return the words of each group of pairs. The concatenated line is not tokenized again, because
+    a tokenizer might split the line in another way, and the links would name wrong positions."""
     concatenated_words = []
     for group in groups:
         concatenated_words.append(list(chain.from_iterable(words[pair] for pair in group)))
@@ -198,26 +199,30 @@ def set_name(path: Path) -> str:
 
 
 def has_test_set(data: DataConfig) -> bool:
-    """Tell whether the corpus has a test set."""
+    """Return whether the corpus has splits besides the training and validation splits."""
     return split_names(data) != ["train", "valid"]
 
 
 def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> EvaluationSet:
-    """Read a set from files. Raises UsageError if the runs read lines with different numbers of
-    sources."""
-    numbers = [len(run.config.data.layout.columns) for run in runs]
-    for run, number in zip(runs, numbers, strict=True):
-        if number != numbers[0]:
+    """Read a set from files.
+
+    Raises:
+        UsageError: The runs read lines with different numbers of sources.
+        UserError: A file cannot be read or has no lines, or the numbers of lines differ.
+    """
+    source_counts = [len(run.config.data.layout.columns) for run in runs]
+    for run, count in zip(runs, source_counts, strict=True):
+        if count != source_counts[0]:
             raise UsageError(
-                f"--source: {runs[0].path} and {run.path} read lines of {numbers[0]} and {number} "
-                "sources; evaluate each on a file of its own"
+                f"--source: {runs[0].path} and {run.path} read lines of {source_counts[0]} and "
+                f"{count} sources; evaluate each on a file of its own"
             )
     rows = list(aligned_lines([source, *references]))
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first_references, *other_references = map(list, zip(*rows, strict=True))
-    reads_one_source = not runs or numbers[0] == 1
-    if reads_one_source:  # tabs do not separate sources
+    # Tabs separate the sources of a run that reads several sources.
+    if not runs or source_counts[0] == 1:
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
         set_name(source),
@@ -229,8 +234,8 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
 
 
 def _saved_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet]:
-    """Return the sets that the runs have saved under the names `splits`, or all test sets if
-    `splits` is empty. Raises UsageError if the runs have different sets."""
+    """Return the saved sets named in `splits`, or all test sets of the runs if `splits` is empty.
+    Raise UsageError if a run does not have a split, or if the runs have different sets."""
     first = runs[0]
     for run in runs:
         _check_splits(run, splits)

@@ -31,12 +31,14 @@ def fill_page(
     """Return the HTML of a page with styles, scripts and values.
 
     The content security policy of the page allows these styles and scripts, and the sources in
-    `script_sources`. The scripts are joined into the body of a function, so their names are not
-    global.
+    `script_sources`. The scripts are joined into the body of a function, so that the names which
+    the scripts define are not global.
 
     Args:
-        styles: Names of style sheets in the folder, or paths.
-        scripts: Names of scripts in the folder, or paths.
+        folder: The folder of style sheets and scripts.
+        title: The title of the page, as plain text.
+        styles: Names of style sheets in the folder, or absolute paths.
+        scripts: Names of scripts in the folder, or absolute paths.
         payload: The values that the scripts show.
         script_sources: Further sources that the content security policy allows for scripts. Each
             source begins with a space, for example " 'wasm-unsafe-eval'".

@@ -37,8 +37,8 @@ Sentences = Callable[[int], Ids]
 
 @dataclass(frozen=True, eq=False)
 class TranslationTable:
-    """The probabilities t(target | source) of all tokens that occur together, sorted by source id,
-    then target id."""
+    """The probabilities t(target | source) of all pairs of tokens that occur in a sentence pair,
+    sorted by source id, then target id."""
 
     keys_P: Ids
     """a source id and a target id, packed into one number by `_keys`"""
@@ -62,6 +62,7 @@ class TranslationTable:
         source, target, probability = self.entries()
         order = np.lexsort((target, -probability, source))
         order = order[(source[order] != EMPTY) & (probability[order] > 0.0)]
+        # The entries of a source id are adjacent. `searchsorted` finds the first of these entries.
         rank = np.arange(len(order)) - np.searchsorted(source[order], source[order])
         best = order[rank < number]
         return source[best], rank[rank < number], target[best], probability[best]
@@ -70,10 +71,9 @@ class TranslationTable:
 def estimate_table(
     source: Sentences, target: Sentences, num_pairs: int, *, num_iterations: int = NUM_ITERATIONS
 ) -> TranslationTable:
-    """Estimate t(target | source), starting from equal probabilities. A corpus with more than
-    `MAX_CELLS` cells is sampled at evenly spaced pairs. There must be a target token."""
+    """Estimate t(target | source), starting from equal probabilities. From a corpus with more than
+    `MAX_CELLS` cells, only evenly spaced pairs are used. At least one target must have a token."""
     num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
-    # The cells of a target position are adjacent, so `reduceat` sums them.
     keys = []
     sizes = []
     stride = max(1, -(-num_cells // MAX_CELLS))  # rounded up
@@ -81,25 +81,31 @@ def estimate_table(
         with_empty = np.concatenate([[EMPTY], source(index)])
         keys.append(_keys(with_empty, target(index)).ravel())
         sizes += [len(with_empty)] * len(target(index))
+    # The cells of a target position are adjacent, so `reduceat` can sum the cells.
     cell_sizes = np.array(sizes, np.int64)
     cell_starts = np.cumsum(cell_sizes) - cell_sizes
     keys_P, cells_C = np.unique(np.concatenate(keys), return_inverse=True)
-    # first entry of each source token
+    # The entries of a source id are adjacent too: the source id is in the upper bits of a key.
     entry_starts = np.flatnonzero(np.diff(keys_P >> 32, prepend=-1))
     entry_sizes = np.diff(entry_starts, append=len(keys_P))
     probabilities_P = np.ones(len(keys_P))
     for _ in range(num_iterations):
+        # Each target position is one occurrence, divided among its cells.
         shares_C = probabilities_P[cells_C]
         shares_C /= np.repeat(np.add.reduceat(shares_C, cell_starts), cell_sizes)
         counts_P = np.bincount(cells_C, weights=shares_C, minlength=len(keys_P))
-        probabilities_P = counts_P / np.repeat(np.add.reduceat(counts_P, entry_starts), entry_sizes)
+        sums = np.add.reduceat(counts_P, entry_starts)  # by source id
+        probabilities_P = counts_P / np.repeat(sums, entry_sizes)
     return TranslationTable(keys_P, probabilities_P)
 
 
 def best_sources(table: TranslationTable, source: Ids, target: Ids) -> Ids:
-    """Return the position of the most probable source token for each target token, and the first
-    position of equally probable source tokens. The position is `EMPTY` if the empty word is most
-    probable, or if the target token never occurs with a source token of the sentence."""
+    """Return [target tokens]: the position of the most probable source token for each target token.
+
+    Of equally probable source tokens, the first position is returned; the empty word precedes all
+    tokens. The position is `EMPTY` if the empty word is most probable, or if every probability is 0.
+    """
+    # Column 0 is the empty word, so the column of a source token is its position + 1.
     scores = table.lookup(np.concatenate([[EMPTY], source]), target)
     return np.where(scores.max(axis=1) > 0.0, scores.argmax(axis=1) - 1, EMPTY)
 

@@ -102,7 +102,8 @@ def complete_languages(
 
     Args:
         text: the name of the text, for errors.
-        names: the suffixes of files, or the names of columns or keys.
+        names: the suffixes of files, the keys of rows, or the cells of a table's first row. Without
+            a header, the first row is text.
         languages: the languages of the sources and the target; None if unknown.
         is_ordered: whether `names` are in the order of `languages`.
 
@@ -117,7 +118,8 @@ def complete_languages(
         short = short_code(code)
         if short == code or short not in codes_in_names:  # `deu` beside `de` is no other language
             codes.append(code)
-    if len(codes) == 1 and len(codes[0]) == 3:  # a word in the first line of text, such as `cat`
+    # A single code of three letters may be a word in the first row of a text, such as `cat`.
+    if len(codes) == 1 and len(codes[0]) == 3:
         codes = []
     unassigned = [code for code in codes if code not in languages]
     missing = languages.count(None)

@@ -82,6 +82,7 @@ def train(
     reuse_large_blocks()
     keep_primitives(TRAINING_PRIMITIVES)
     with join_group() as group, ExitStack() as opened:
+        # The first rank prepares the corpus, and then the other ranks read the prepared corpus.
         with group.in_turn():
             path = check_start(config, run_dir, resume=resume, overwrite=overwrite)
             resumed = path if resume else None
@@ -93,6 +94,7 @@ def train(
         with group.in_turn():
             validator = Validator(prepared, config, updater, stop)
         run = Run(path or create_run_dir(config, group))
+        # The first rank writes the files of a new run, or restores a run before the other ranks.
         with group.in_turn():
             if group.is_first:
                 opened.enter_context(locked(run.path))
@@ -160,9 +162,9 @@ class Trainer:
     def train(self, notes: Sequence[str]) -> None:
         """Make updates, epoch after epoch, until a limit is reached.
 
-        Before each update, validate and save if that is due, and leave after a signal. These steps
-        also precede the first update: a new run is saved, and a validation that a signal
-        interrupted in the last session is repeated.
+        Before each update, validate and save if the state is due for a validation or a save, and
+        leave after a signal. These steps also precede the first update: a new run is saved, and a
+        validation that a signal interrupted in the last session is repeated.
 
         `notes` are lines about the start values, for the log.
         """
@@ -177,13 +179,14 @@ class Trainer:
                     self._validate()
                 if state.is_save_due(limits):
                     self._save()
-                self._leave_if_asked()
+                self._leave_after_signal()
                 if self.is_stopped or state.stop_reason(limits):
                     break
                 self._update(updates)
+            # The limit may be reached between two validations: validate the final weights too.
             if state.validated_at != state.update:
                 self._validate()
-                self._leave_if_asked()
+                self._leave_after_signal()
             state.end_reason = state.stop_reason(limits) or "on_validation returned True"
             self.log.ended(state)
             self._save()
@@ -192,16 +195,17 @@ class Trainer:
                 log_end(self.run, self.config, self.validator.copied_bleu())
 
     def _updates(self) -> Generator[UpdateBatches, None, None]:
-        """Yield the batches of each update, from the current state on, epoch after epoch.
+        """Yield the batches of each update, beginning after the updates that the state has
+        recorded, epoch after epoch.
 
         The caller must record each update in the state before asking for the next batches: at the
-        end of an epoch, this generator reads the next epoch from the state.
+        end of an epoch, this generator reads the number of the next epoch from the state.
         """
         pairs = self.prepared.pairs("train")
         batch = self.config.train.batch
         while True:
-            # The session before may have begun the first epoch of this session.
             plan = plan_epoch(pairs, batch, seed=self.config.seed, epoch=self.state.epoch)
+            # A resumed session may begin in the middle of an epoch.
             updates_done = self.state.batches_done // batch.accumulate
             yield from epoch_updates(
                 pairs,
@@ -213,7 +217,12 @@ class Trainer:
             )
 
     def _update(self, updates: Iterator[UpdateBatches]) -> None:
-        """Make and record an update. The update is skipped if it is not finite."""
+        """Make and record an update.
+
+        An update whose loss or gradient is not finite is skipped and logged. An update whose fp16
+        gradients overflowed (`overflow`) is skipped without a log line, because such updates are
+        normal while the scaler searches for its scale.
+        """
         state = self.state
         epoch = state.epoch
         update_began_at = time.monotonic()
@@ -226,12 +235,12 @@ class Trainer:
         if result.outcome == "applied":
             self.log.applied(state, epoch, settings)
         elif result.outcome == "non_finite":
-            self._skip(batches, result, epoch)
+            self._report_non_finite(batches, result, epoch)
         self._give_back_memory()
 
-    def _skip(self, batches: UpdateBatches, result: UpdateResult, epoch: int) -> None:
-        """Log an update that was skipped because it is not finite. Raises UserError: too many
-        consecutive updates are not finite, or the weights are not finite."""
+    def _report_non_finite(self, batches: UpdateBatches, result: UpdateResult, epoch: int) -> None:
+        """Log an update that was skipped because it is not finite. Raise UserError if too many
+        consecutive updates are not finite, or if the weights are not finite."""
         state = self.state
         config = self.config.train
         indices = [index for micro_batch in batches.indices for index in micro_batch]
@@ -247,8 +256,8 @@ class Trainer:
             )
 
     def _validate(self) -> None:
-        """Validate, save the model if this validation is the best, and save the state. If a signal
-        interrupts the validation, nothing is recorded."""
+        """Validate the model, save the model if this validation is the best, and save the state. If
+        a signal interrupts the validation, record and save nothing."""
         state = self.state
         updater = self.updater
         validation_began_at = time.monotonic()
@@ -275,10 +284,10 @@ class Trainer:
         self.state.metrics_position = self.log.position()
         save_training(self.run, self.updater, self.state)
 
-    def _leave_if_asked(self) -> None:
-        """Exchange the elapsed time and signals with the other ranks. If a signal has arrived on
-        any rank, or if `torchrun` has ended, save the state and leave. All ranks call this method
-        after the same update."""
+    def _leave_after_signal(self) -> None:
+        """Set the elapsed time to the maximum over all ranks, and exchange signals. If a signal has
+        arrived on any rank, or if `torchrun` has ended, save the state and raise the exception of
+        the signal (`StopRequest.leave`). All ranks call this method after the same update."""
         state = self.state
         group = self.updater.group
         stop = self.stop

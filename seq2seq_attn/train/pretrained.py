@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 
 
 def check_start_values(config: Config) -> None:
-    """Check the settings of start values as far as possible before data is prepared.
+    """Check those settings of start values that can be checked before data is prepared.
 
-    Log a warning for each model setting that differs from the run to start from, although the
-    weights have the same shapes.
+    Weights can have the same shapes in models with different settings. Log a warning for each model
+    setting that differs from the run to start from.
 
     Raises:
         UsageError: the run to start from differs in the settings of the model, the tokenizer or the
@@ -54,6 +54,7 @@ def check_start_values(config: Config) -> None:
             f"them from {run.config_path}"
         )
     for key, (old, new) in start_config.model.changes_to(config.model).items():
+        # Neither dropout nor the settings of start vectors change how weights are used.
         if not key.startswith(("dropout.", "embedding.")):
             log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
@@ -79,14 +80,16 @@ def _find_mismatch(run: Run, start_config: Config, config: Config) -> str | None
     try:
         run.load_model(config.model)
     except UserError:
-        run.load_model(start_config.model)  # raises an error if the run is damaged
+        # The model settings differ, or the run is damaged. A damaged run also raises an error with
+        # its own settings.
+        run.load_model(start_config.model)
         return "model"
     return None
 
 
 def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
-    """Set the start values of a new model, from which the average of the weights starts too. Return
-    lines for the log.
+    """Set the start values of a new model, and restart the average of the weights from these
+    values. Return lines for the log.
 
     Raises:
         UsageError: the run to start from has other vocabularies than the corpus, or source vectors
