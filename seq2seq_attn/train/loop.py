@@ -82,7 +82,7 @@ def train(
     reuse_large_blocks()
     keep_primitives(TRAINING_PRIMITIVES)
     with join_group() as group, ExitStack() as opened:
-        # The first rank prepares the corpus, and then the other ranks read the prepared corpus.
+        # The first rank prepares the corpus and writes the run, and then the other ranks read them.
         with group.in_turn():
             path = check_start(config, run_dir, resume=resume, overwrite=overwrite)
             resumed = path if resume else None
@@ -94,7 +94,6 @@ def train(
         with group.in_turn():
             validator = Validator(prepared, config, updater, stop)
         run = Run(path or create_run_dir(config, group))
-        # The first rank writes the files of a new run, or restores a run before the other ranks.
         with group.in_turn():
             if group.is_first:
                 opened.enter_context(locked(run.path))

@@ -54,7 +54,7 @@ def check_start_values(config: Config) -> None:
             f"them from {run.config_path}"
         )
     for key, (old, new) in start_config.model.changes_to(config.model).items():
-        # Neither dropout nor the settings of start vectors change how weights are used.
+        # Dropout, start vectors and their freezing do not change how weights are used.
         if not key.startswith(("dropout.", "embedding.")):
             log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
