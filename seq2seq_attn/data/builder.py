@@ -282,8 +282,8 @@ class SplitBuilder:
 
         `pairs_read`, `pairs_kept`, and the names in `FAULTS` are numbers of pairs. `dropped` counts
         the dropped pairs by fault; only training pairs are dropped. `copies` is the number of pairs
-        with equal sides, without pairs of empty lines. `duplicates` is the number of pairs that equal an
-        earlier pair of the split. `overlap_pairs` and `overlap_sources` are the results of
+        with equal sides, without pairs of empty lines. `duplicates` is the number of pairs that
+        equal an earlier pair of the split. `overlap_pairs` and `overlap_sources` are the results of
         `count_overlap`. `source` and `target` are the results of `SideBuilder.audit`.
 
         Args:

@@ -167,8 +167,9 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
 def _concatenate_words(
     words: Sequence[Sequence[str]], groups: Iterable[Sequence[int]]
 ) -> list[list[str]]:
-    """Return the words of each group of pairs. The concatenated line is not tokenized again, because
-    a tokenizer might split the line in another way, and the links would name wrong positions."""
+    """Return the words of each group of pairs. The concatenated line is not tokenized again,
+    because a tokenizer might split the line in another way, and the links would name wrong
+    positions."""
     concatenated_words = []
     for group in groups:
         concatenated_words.append(list(chain.from_iterable(words[pair] for pair in group)))

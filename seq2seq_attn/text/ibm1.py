@@ -103,7 +103,8 @@ def best_sources(table: TranslationTable, source: Ids, target: Ids) -> Ids:
     """Return [target tokens]: the position of the most probable source token for each target token.
 
     Of equally probable source tokens, the first position is returned; the empty word precedes all
-    tokens. The position is `EMPTY` if the empty word is most probable, or if every probability is 0.
+    tokens. The position is `EMPTY` if the empty word is most probable, or if every probability is
+    0.
     """
     # Column 0 is the empty word, so the column of a source token is its position + 1.
     scores = table.lookup(np.concatenate([[EMPTY], source]), target)
