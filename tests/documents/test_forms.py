@@ -90,6 +90,11 @@ def cue_starts(document):
             "---\na: b\n---\n# A\n\n- B C\n\n      d",
         ),
         ("md", "| a | b\\|c |\n|-|-|\n| `d` | e |", "| A | B\\|C |\n|-|-|\n| `d` | E |"),
+        (
+            "md",
+            '**a** *b* [c d](e_f "g"), `h` i\\*.\n\nj [k][1] l m_n 2 * 3',
+            '**A** *B* [C D](e_f "g"), `h` I\\*.\n\nJ [K][1] L M_N 2 * 3',
+        ),
         ("jsonl", '{"de": " a \\n b\\n\\n1\\n"}', '{"de": " A \\n B\\n\\n1\\n"}'),
     ],
 )
@@ -263,6 +268,22 @@ def test_a_placeholder_stays_in_a_line(word):
 def test_a_text_without_bytes_in_the_encoding_stays(upper):
     source = '{"de": "ä \\ud800"}'.encode()
     assert translate_document(upper, source, "jsonl", field="de")[0] == source
+
+
+def test_inline_markdown_stays_where_its_marks_are_lost():
+    translator = make_translator(lambda line: re.sub(" ?⟦.⟧", "", line))
+    translated, messages = translate_document(translator, b"a **b** c\n", "md")
+    assert (translated, len(messages)) == (b"a **b** c\n", 1)
+
+
+def test_markdown_inside_a_word_stays(upper):
+    assert translate_document(upper, b"un**do**able\n", "md")[0] == b"un**do**able\n"
+
+
+def test_inline_markdown_moves_with_its_words():
+    translator = make_translator(lambda line: "eat ⟦1⟧ cats ⟦2⟧ today .")
+    translated, _ = translate_document(translator, b"Heute fressen **Katzen**.\n", "md")
+    assert translated == b"eat **cats** today .\n"
 
 
 @pytest.mark.parametrize("source", [":::note\nHund\n:::\n", "Hund\n: Katze\n", "$$\nHund\n$$\n"])

@@ -80,7 +80,10 @@ def test_markdown(seed):
     for old, new in zip(parser.parse(before), parser.parse(after), strict=True):
         assert (old.type, old.attrs, markup(old)) == (new.type, new.attrs, markup(new))
         if new.content != old.content:
-            assert new.content == expected(re.sub(r"(?<!  )\n", " ", old.content))
+            # Markup before or behind a text stays outside the translation.
+            assert has_words(new.content.replace(old.content, ""))
+            text = new.content.replace('"Ü", ', "").replace("; x", "")
+            assert text == re.sub(r"(?<!  )\n", " ", old.content)
         elif old.content != "title: Hund":  # front matter
             texts = [part.content for part in old.children or () if part.type == "text"]
             num_unchanged += any(map(has_words, texts))

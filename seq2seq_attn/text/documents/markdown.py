@@ -1,11 +1,12 @@
 """Markdown: headings, paragraphs and cells of tables. Their translations keep inline markup."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.markup import MARK, join_texts, split_texts
 from seq2seq_attn.text.documents.placeholders import has_words
 
 _HEAD = re.compile(r"(?s)\A\ufeff?(?:(---|\+\+\+)\s*[\r\n].*?[\r\n]\1[ \t]*(?=[\r\n]|\Z))?")
@@ -20,6 +21,24 @@ _MARKUP = re.compile(
 )
 """a mark of tables, headings and extended Markdown, a backslash that ends a line, a reference, code
 in HTML, or a tag without the description of an image"""
+
+_INLINE = re.compile(
+    r"""(?x)
+    `+[^`]*`+ | <[^<>]*>  # code, an address or a tag
+    | (?:(?<!\w)\\[!-/:-@\[-`{}~] | \\[!-/:-@\[-`{}~](?!\w))  # an escape beside a word
+    | (?<!\\)\*+ | ~~ | (?<!\w)_+ | _+(?!\w)  # emphasis
+    # an image
+    | !\[[^\[\]]*\](?:\((?:[^()\\]|\\.|\([^()]*\))*\)|\[[^\[\]]*\])
+    # the ends of a link
+    | \[ | \](?: \((?:[^()\\]|\\.|\([^()]*\))*\) | \[[^\[\]]*\] )?
+    | \Z
+    """
+)
+"""matches inline markup, and the end of the text"""
+_IN_WORD = re.compile(r"\w(?:\*+|~~)\w")
+"""finds emphasis inside a word, whose place in a translation is not known"""
+_WITHOUT_TEXT = re.compile(r"`[^`]*`|\([^()]*\)|<[^<>]*>")
+"""matches code, an address or a tag, whose spaces say nothing about the text beside it"""
 
 
 @cache
@@ -46,7 +65,8 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
             stop = start
         text = document[start:stop] or block.content
         if any(child.type == "text" and has_words(child.content) for child in block.children):
-            yield Text(start, stop, _SOFT_BREAK.sub(" ", text))
+            pieces = _split(_SOFT_BREAK.sub(" ", text))
+            yield Text(start, stop, join_texts(pieces[1:-1], keeps_space=True))
 
 
 def _markup(text: str) -> list[str]:
@@ -54,15 +74,43 @@ def _markup(text: str) -> list[str]:
     return sorted(_MARKUP.findall(f"{text}\n{_parser().render(text)}"))
 
 
+def _split(text: str) -> list[str]:
+    """Return inline markup and texts in turn (`split_texts`)."""
+    return split_texts(text, ((match, True) for match in _INLINE.finditer(text)))
+
+
+def _fill(translation: str, gaps: Sequence[str]) -> str:
+    """Return a translation with inline markup in place of its marks. Spaces beside a mark are
+    removed where the markup has a space. Otherwise only the space inside emphasis or a link is
+    removed. Raises ValueError if the translation has other marks."""
+    new = ""
+    opened: set[str] = set()
+    for gap, piece in zip(gaps, [*MARK.split(translation), ""], strict=True):
+        has_space = re.search(r"\s", _WITHOUT_TEXT.sub("", gap))
+        is_start = False
+        for mark in filter(None, _INLINE.findall(gap)):
+            is_start = mark.endswith("[") or (mark[0] in "*_~" and mark not in opened)
+            opened ^= {mark}
+        if has_space or not is_start:
+            new = new.rstrip()
+        if has_space or is_start:
+            piece = piece.lstrip()
+        new += gap + piece
+    return new
+
+
 def encode(translation: str, original: str) -> str:
-    """Return a translation, or the original with its line breaks if the translation is equal.
-    Raises ValueError if the translation has other markup, or the original is empty."""
+    """Return a translation with inline markup in place of its marks, or the original with its line
+    breaks if the translation is equal. Raises ValueError if marks are lost, if the translation has
+    other markup, or if the original is empty."""
     text = _SOFT_BREAK.sub(" ", original)
-    if translation.split() == text.split():
+    pieces = _split(text)
+    if translation.split() == join_texts(pieces[1:-1]).split():
         return original
-    if _markup(translation) != _markup(text):
-        raise ValueError("other markup")
-    return translation
+    new = _fill(translation, pieces[::2])
+    if _markup(new) != _markup(text) or _IN_WORD.search(text):
+        raise ValueError("other markup, or markup inside a word")
+    return new
 
 
 MARKDOWN = Form(find_texts, encode)

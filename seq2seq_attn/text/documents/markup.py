@@ -14,7 +14,7 @@ between two texts. `encode` puts the markup in place of the marks of the transla
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _TAG = re.compile(
     r"""(?xis)
@@ -50,7 +50,7 @@ _IS_WHOLE = re.compile(
 )
 """matches what `_TAG` matches, but for the start tags of elements whose end tag comes later. It
 matches escaped tags, comments, end tags, and elements without an end tag or without text."""
-_MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
+MARK = re.compile(r"(?:(?<!\w) )?⟦\d+⟧(?: (?!\w))?")
 """matches a mark, with the space on each side unless a word is beyond that space"""
 _BEGINS = re.compile(r"(?:<\w[^<>]*[^/<>]>|<\w>|\})$")
 """matches markup that ends in a start tag, or in a code of subtitles such as `{\\i1}`"""
@@ -96,14 +96,30 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
 
 
 def split_markup(markup: str) -> list[str]:
+    """Return pieces of markup and decoded texts in turn, as `split_texts` does. Untranslated text
+    counts as markup."""
+    return split_texts(
+        markup, ((tag, done) for tag, _, done, _ in find_tags(markup)), html.unescape
+    )
+
+
+def split_texts(
+    markup: str, tags: Iterable[tuple[re.Match[str], object]], decode: Callable[[str], str] = str
+) -> list[str]:
     """Return pieces of markup and decoded texts in turn. The first and the last item are markup.
-    White space around a text and untranslated text count as markup."""
+    White space around a text counts as markup.
+
+    Args:
+        markup: texts with tags.
+        tags: each tag, and whether the text before the tag is translated. The last tag is the end.
+        decode: decodes a text.
+    """
     pieces = []
     gap = ""  # the markup since the last text
     position = 0
-    for tag, _, is_translated, _ in find_tags(markup):
+    for tag, is_translated in tags:
         raw = markup[position : tag.start()]
-        text = html.unescape(raw)
+        text = decode(raw)
         core = text.strip()
         if core and is_translated:
             before, after = text.split(core, 1)
@@ -149,7 +165,7 @@ def fill_marks(text: str, gaps: Iterable[str]) -> str:
     markup for each mark, and the markup behind the text. Raises ValueError if `gaps` does not have
     two items more than the text has marks."""
     new = ""
-    for gap, piece in zip(gaps, [*_MARK.split(text), ""], strict=True):
+    for gap, piece in zip(gaps, [*MARK.split(text), ""], strict=True):
         # Spaces beside a mark are removed where the markup has white space, and at a footnote.
         # Otherwise only the space inside an element is removed.
         removes_both = _SPACE.search(gap) or _is_note(new.rstrip(), piece.lstrip())
