@@ -122,8 +122,8 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
     """Return the ratio r in the length limit of translations: r * source tokens + `extra`.
 
-    The ratio is the smallest ratio that allows every training target with its EOS, multiplied by
-    `_ROOM`, rounded up to two decimal places, and then limited to the range from
+    The smallest ratio that allows every training target with its EOS is multiplied by `_ROOM` and
+    rounded up to two decimal places. The result is then limited to the range from
     `LEAST_LENGTH_RATIO` to `MAX_LENGTH_RATIO`.
     """
     source_lengths = pairs.source_lengths

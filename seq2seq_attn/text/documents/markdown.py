@@ -36,7 +36,7 @@ _INLINE = re.compile(
 )
 """matches inline markup, and the end of the text"""
 _IN_WORD = re.compile(r"\w(?:\*+|~~)\w")
-"""finds emphasis inside a word, whose place in a translation is not known"""
+"""finds emphasis inside a word. The translation may have no word with the same parts."""
 _WITHOUT_TEXT = re.compile(r"`[^`]*`|\([^()]*\)|<[^<>]*>")
 """matches code, an address or a tag, whose spaces say nothing about the text beside it"""
 
@@ -102,7 +102,7 @@ def _fill(translation: str, gaps: Sequence[str]) -> str:
 def encode(translation: str, original: str) -> str:
     """Return a translation with inline markup in place of its marks, or the original with its line
     breaks if the translation is equal. Raises ValueError if marks are lost, if the translation has
-    other markup, or if the original is empty."""
+    other markup, if markup is inside a word, or if the original is empty."""
     text = _SOFT_BREAK.sub(" ", original)
     pieces = _split(text)
     if translation.split() == join_texts(pieces[1:-1]).split():
