@@ -42,7 +42,15 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize_marked(text, lowercase=self.lowercase) for text in texts]
-        tokenized: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
+        encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
+        tokenized = []
+        for line, numbers in zip(lines, encoded, strict=True):
+            if _UNKNOWN in numbers:  # unknown characters have no subword
+                tokens = self._processor.encode(line, out_type=str)
+            else:
+                # For speed: the library would make a new string for each token.
+                tokens = [self.subwords[number] for number in numbers]
+            tokenized.append(tokens)
         return tokenized
 
     def detokenize(self, tokens: Sequence[str]) -> str:
