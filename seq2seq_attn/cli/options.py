@@ -282,7 +282,9 @@ def _search_option(name: str) -> Any:
     # The help shows the values of a `Literal`, or else a word for the type.
     choices = [value for value in get_args(annotation) if isinstance(value, str)]
     metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
-    help = re.sub(r"`(\w+)`", _as_option, field.description or "")
+    # The description names fields, as `beam_size`. The help names options, as --beam-size.
+    help = field.description or ""
+    help = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", help)
     if name == "method":
         metavar = "NAME"
         help = f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
@@ -292,11 +294,6 @@ def _search_option(name: str) -> Any:
         metavar=metavar, help=help, show_default="the run's", rich_help_panel=panel
     )
     return Annotated[(annotation, *field.metadata, option)]
-
-
-def _as_option(field: re.Match[str]) -> str:
-    """Return the option for the name of a field in backticks: `--beam-size` for `beam_size`."""
-    return f"--{field[1].replace('_', '-')}"
 
 
 def echo(text: object, *, nl: bool = True) -> None:

@@ -43,7 +43,7 @@ from seq2seq_attn.serve.requests import (
 from seq2seq_attn.serve.worker import Answer, Pair, Served, detect
 from seq2seq_attn.text.documents.document import parse_document, replace_texts
 from seq2seq_attn.text.documents.forms import FORMS
-from seq2seq_attn.text.documents.units import UNITS, source_language
+from seq2seq_attn.text.documents.units import source_language
 from seq2seq_attn.text.glossary import Glossary
 from seq2seq_attn.text.languages import english_name
 
@@ -183,7 +183,7 @@ class App:
             HTTPException: the document cannot be read, or the source language is not named.
         """
         try:
-            if FORMS.get(asked.form) is UNITS and asked.source in ("", "auto"):
+            if FORMS.get(asked.form) == "units" and asked.source in ("", "auto"):
                 asked.source = source_language(asked.file)
             languages = asked.source, asked.target
             document = parse_document(asked.file, asked.form, asked.field, languages)

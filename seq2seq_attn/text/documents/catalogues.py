@@ -80,4 +80,4 @@ def encode(translation: str, original: str) -> str:
     return json.dumps(translation, ensure_ascii=False)
 
 
-CATALOGUES = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

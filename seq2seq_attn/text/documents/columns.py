@@ -91,4 +91,4 @@ def encode(translation: str, original: str) -> str:
     return translation
 
 
-TABLES = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

@@ -10,7 +10,7 @@ from xml.parsers.expat import ExpatError
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.documents.base import Form, Text, splice
-from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS
+from seq2seq_attn.text.documents.forms import FORMS, WITH_FIELDS, load_form
 from seq2seq_attn.text.documents.placeholders import has_words, keeps_placeholders
 
 _ENCODINGS = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
@@ -61,14 +61,14 @@ def parse_document(document: bytes, form: str, field: str, languages: Sequence[s
         content = document.decode(encoding)
         if "\0" in content:
             raise ValueError("a NUL character")
-        texts = [text for text in FORMS[form].find(content, argument) if text.text.strip()]
+        texts = [text for text in load_form(form).find(content, argument) if text.text.strip()]
     except (ValueError, RecursionError, ExpatError) as error:
         raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
     lines = []
     for text in texts:
         lines += [text._replace(text=line.strip()) for line in _lines_with_words(text.text)]
     line_feeds = [match.start() for match in re.finditer("\n", content)]
-    return Document(content, encoding, FORMS[form], texts, lines, line_feeds)
+    return Document(content, encoding, load_form(form), texts, lines, line_feeds)
 
 
 def _lines_with_words(text: str) -> list[str]:

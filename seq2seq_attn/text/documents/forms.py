@@ -1,30 +1,32 @@
 """The forms of documents that `translate` reads."""
 
-from seq2seq_attn.text.documents.catalogues import CATALOGUES
-from seq2seq_attn.text.documents.columns import TABLES
-from seq2seq_attn.text.documents.json_lines import JSON_LINES
-from seq2seq_attn.text.documents.markdown import MARKDOWN
-from seq2seq_attn.text.documents.subtitles import SUBTITLES
-from seq2seq_attn.text.documents.units import UNITS
-from seq2seq_attn.text.documents.web_pages import HTML
+from importlib import import_module
+
+from seq2seq_attn.text.documents.base import Form
 
 FORMS = {
-    "srt": SUBTITLES,
-    "vtt": SUBTITLES,
-    "jsonl": JSON_LINES,
-    "ndjson": JSON_LINES,
-    "html": HTML,
-    "htm": HTML,
-    "xhtml": HTML,
-    "xlf": UNITS,
-    "xliff": UNITS,
-    "tmx": UNITS,
-    "po": CATALOGUES,
-    "pot": CATALOGUES,
-    "csv": TABLES,
-    "tsv": TABLES,
-    "md": MARKDOWN,
+    "srt": "subtitles",
+    "vtt": "subtitles",
+    "jsonl": "json_lines",
+    "ndjson": "json_lines",
+    "html": "web_pages",
+    "htm": "web_pages",
+    "xhtml": "web_pages",
+    "xlf": "units",
+    "xliff": "units",
+    "tmx": "units",
+    "po": "catalogues",
+    "pot": "catalogues",
+    "csv": "columns",
+    "tsv": "columns",
+    "md": "markdown",
 }
-"""the form of a document by the suffix of the file"""
+"""the module of a form by the suffix of the file"""
 WITH_FIELDS = ("jsonl", "ndjson", "csv", "tsv")
 """the suffixes of forms whose texts are in one field"""
+
+
+def load_form(suffix: str) -> Form:
+    """Return the form of the documents with this suffix, a key of `FORMS`."""
+    form: Form = import_module(f"{__package__}.{FORMS[suffix]}").FORM
+    return form

@@ -43,4 +43,4 @@ def encode(translation: str, original: str) -> str:
     return json.dumps(translation, ensure_ascii=original.isascii())
 
 
-JSON_LINES = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

@@ -113,4 +113,4 @@ def encode(translation: str, original: str) -> str:
     return new
 
 
-MARKDOWN = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

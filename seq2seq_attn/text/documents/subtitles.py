@@ -81,4 +81,4 @@ def encode(translation: str, original: str) -> str:
     return new.replace("\0", " ")
 
 
-SUBTITLES = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

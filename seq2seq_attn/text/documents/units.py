@@ -102,4 +102,4 @@ def _find_text(document: str, unit: Unit, language: str, keeps_space: bool) -> I
     yield Text(start, stop, read_markup(original, keeps_space), None, before, after, original)
 
 
-UNITS = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

@@ -28,4 +28,4 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
         raise ValueError("an element that is not translated does not end")
 
 
-HTML = Form(find_texts, encode)
+FORM = Form(find_texts, encode)

@@ -96,8 +96,8 @@ class SpacyTokenizer(Tokenizer):
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
         """Tokenize each line from the cache of spans. spaCy tokenizes unknown spans, and whole
-        lines where a special case may cross a space (`special_edges`)."""
-        starts, ends = self._edges
+        lines where a special case may cross a space (`_special_edges`)."""
+        starts, ends = self._special_edges
         known = self._known
         spans_by_line = [line.split(" ") if line else [] for line in lines]
         for span in set(chain.from_iterable(spans_by_line)).difference(known):
@@ -116,9 +116,35 @@ class SpacyTokenizer(Tokenizer):
         return tokenized
 
     @cached_property
-    def _edges(self) -> tuple[set[str], set[str]]:
-        """The tokens next to a space that a special case may cross."""
-        return special_edges(self._nlp.tokenizer)
+    def _special_edges(self) -> tuple[set[str], set[str]]:
+        """Return two sets of tokens: the tokens before a space after which a special case may
+        continue, and the tokens that may continue a special case after a space.
+
+        spaCy splits a line at spaces and tokenizes each span alone. Only its last step sees the
+        whole line: spaCy searches the tokens for special cases with punctuation (":)", "d.h.",
+        "10a.m."), across spaces. A match across a space is discarded, but it hides the matches that
+        it overlaps: ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search matches "):" first,
+        and ":" and ")" stay apart.
+
+        So where the tokens next to a space allow a match across the space, spaCy gets the whole
+        line. That is 1 of 200 lines of Multi30k.
+        """
+        tokenizer = self._nlp.tokenizer
+        # spaCy searches the tokens that a tokenizer without special cases returns
+        searches = {name: getattr(tokenizer, name) for name in _SEARCHES.values()}
+        plain = type(tokenizer)(tokenizer.vocab, **searches)
+        starts = set()
+        ends = set()
+        for text in tokenizer.rules:
+            searched = [token.text for token in plain(text)]
+            if len(searched) > 1:
+                starts.update(searched[:-1])
+                ends.update(searched[1:])
+                # The cache holds the tokens of the special case instead of the matched tokens.
+                tokens = [token.text for token in tokenizer(text)]
+                ends.add(tokens[0])
+                starts.add(tokens[-1])
+        return starts, ends
 
     def forget(self) -> None:
         self._known.clear()
@@ -156,34 +182,3 @@ class SpacyTokenizer(Tokenizer):
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "language": self.language}
-
-
-def special_edges(tokenizer: Any) -> tuple[set[str], set[str]]:
-    """Return two sets of tokens of a `spacy.tokenizer.Tokenizer`: the tokens before a space after
-    which a special case may continue, and the tokens that may continue a special case after a
-    space.
-
-    spaCy splits a line at spaces and tokenizes each span alone. Only its last step sees the whole
-    line: spaCy searches the tokens for special cases with punctuation (":)", "d.h.", "10a.m."),
-    across spaces. A match across a space is discarded, but it hides the matches that it overlaps:
-    ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search matches "):" first, and ":" and ")"
-    stay apart.
-
-    So where the tokens next to a space allow a match across the space, spaCy gets the whole line.
-    That is 1 of 200 lines of Multi30k.
-    """
-    # spaCy searches the tokens that a tokenizer without special cases returns
-    searches = {name: getattr(tokenizer, name) for name in _SEARCHES.values()}
-    plain = type(tokenizer)(tokenizer.vocab, **searches)
-    starts = set()
-    ends = set()
-    for text in tokenizer.rules:
-        searched = [token.text for token in plain(text)]
-        if len(searched) > 1:
-            starts.update(searched[:-1])
-            ends.update(searched[1:])
-            # spans in the cache hold the tokens of the special case instead of the matched tokens
-            tokens = [token.text for token in tokenizer(text)]
-            ends.add(tokens[0])
-            starts.add(tokens[-1])
-    return starts, ends
