@@ -42,7 +42,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize_marked(text, lowercase=self.lowercase) for text in texts]
-        encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
+        encoded: list[list[int]] = self._processor.encode(lines, num_threads=1)
         tokenized = []
         for line, numbers in zip(lines, encoded, strict=True):
             if _UNKNOWN in numbers:  # unknown characters have no subword
