@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "experiments"
 RUNS = Path("runs/lab")
 ChosenOn = Literal["", "validation", "published elsewhere"]
-Schema = Literal["domains", "evaluation", "levers", "mechanisms", "points", "systems"]
+Schema = Literal["evaluation", "levers", "mechanisms", "points"]
 
 
 class Arm(BaseModel):
@@ -52,8 +52,6 @@ class Arm(BaseModel):
     the experiment"""
     without: str = ""
     """the technique of the recipe that it lacks: it is a row of the ablation"""
-    test_source: list[str] = []
-    """that of this arm, where arms read different languages"""
 
 
 class Experiment(BaseModel):
@@ -63,8 +61,6 @@ class Experiment(BaseModel):
 
     name: str
     question: str
-    about: str = ""
-    """description of the data, for the record"""
     configs: list[str] = []
     """configurations under those of every arm"""
     set: dict[str, Any] = {}
@@ -80,12 +76,6 @@ class Experiment(BaseModel):
     seeds: str = "1"
     evaluate: dict[str, Any] = {}
     """arguments of `seq2seq_attn.evaluate`"""
-    test_source: list[str] = []
-    """a test set in files, scored outside `evaluate`: lines, plain or .gz; several are columns of
-    several sources"""
-    test_reference: str = ""
-    tests: dict[str, list[str]] = {}
-    """source and reference of several test sets in files, by name"""
     chosen_on: ChosenOn = ""
     """the data that the settings of the arms were chosen on"""
     writes: Schema = Field(alias="schema")

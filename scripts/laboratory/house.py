@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "package: tokens": 189_910,
-    "laboratory: tokens": 64_113,
+    "laboratory: tokens": 63_183,
     "web: lines": 3_584,
     "tests: tokens": 233_900,
 }

@@ -5,9 +5,7 @@ Each schema is a function from results to records by file. The forms are those o
 `docs/`, so that a new measurement replaces an old one and the page follows.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
@@ -21,18 +19,8 @@ from scripts.laboratory.harness.runs import (
     difference,
     settings_of,
 )
-from seq2seq_attn import load
 from seq2seq_attn.files import read_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.significance import (
-    bootstrap,
-    holm,
-    mean_difference,
-    percentile_interval,
-    pool,
-)
 from seq2seq_attn.metrics.table import DEFAULT_METRICS
-from seq2seq_attn.text.lines import read_lines
 
 T = TypeVar("T")
 Records = Iterator[tuple[Path, Record]]
@@ -282,104 +270,6 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def systems(results: Results) -> Records:
-    """BLEU of each arm on a test set in files, and its gain over the baseline by paired
-    resampling."""
-    experiment = results.experiment
-    reference = Path(experiment.test_reference)
-    references = read_lines(reference)
-    scored = []
-    for arm, run in results.runs:
-        names = experiment.arms[arm].test_source or experiment.test_source
-        columns = [read_lines(Path(name)) for name in names]
-        sources = ["\t".join(line) for line in zip(*columns, strict=True)]
-        scored.append(score_lines(run.path, sources, references))
-    samples = _split(results, bootstrap(scored))
-    pooled = {name: pool(arm_samples) for name, arm_samples in samples.items()}
-    baseline = pooled[experiment.baseline]
-    others = [arm for name, arm in pooled.items() if name != experiment.baseline]
-    tests = iter(holm([mean_difference(baseline, arm) for arm in others]))
-    rows = []
-    for name, arm_samples in pooled.items():
-        config = results.runs_by_arm[name][0].config
-        row: Record = {
-            "arm": name,
-            "output": config.model.output.name,
-            "sources": list(config.data.sources),
-            "bleu": asdict(arm_samples.interval),
-        }
-        if name != experiment.baseline:
-            gain = arm_samples.mean - baseline.mean
-            gains_R = arm_samples.means_R - baseline.means_R
-            row["gain"] = asdict(percentile_interval(gain, gains_R))
-            row["paired_bootstrap"] = asdict(next(tests))
-        rows.append({**row, "seeds": list(arm_samples.values)})
-    about = {
-        "num_train": results.runs[0][1].config.data.limit.train,
-        "test": reference.name.split(".")[0],
-        "num_test": len(references),
-        "best_single": experiment.baseline,
-        "signature": scored[0].signature,
-    }
-    yield results.path, {"systems": rows, **about, **_header(results)}
-
-
-def domains(results: Results) -> Records:
-    """BLEU of each arm on several test sets in files, by seed."""
-    experiment = results.experiment
-    signatures = set()
-    num_test = {}
-    rows = []
-    for arm, runs in results.runs_by_arm.items():
-        bleu: dict[str, list[float]] = {}
-        for name, (source, reference) in experiment.tests.items():
-            sources = read_lines(Path(source))
-            references = read_lines(Path(reference))
-            bleu[name] = []
-            for run in runs:
-                statistics = score_lines(run.path, sources, references)
-                bleu[name].append(round(statistics.score().score, 2))
-                signatures.add(statistics.signature)
-            num_test[name] = len(references)
-        rows.append(
-            {
-                "arm": arm,
-                "about": experiment.arms[arm].about,
-                "seeds": [run.seed for run in runs],
-                "minutes": [read_training(run.path)["minutes"] for run in runs],
-                "bleu": bleu,
-            }
-        )
-    [signature] = signatures
-    about = {"num_test": num_test, "signature": signature, **_header(results)}
-    yield results.path, {"systems": rows, **about}
-
-
-def score_lines(path: Path, sources: Sequence[str], references: Sequence[str]) -> CorpusStatistics:
-    """BLEU statistics of a run's translations of some lines on the CPU."""
-    translations = load(path, "cpu").translate(sources, keep_attention=False)
-    texts = [translation.text for translation in translations]
-    return Measure("bleu", list(references)).statistics(texts)
-
-
-def _header(results: Results) -> Record:
-    """The question's data, settings and seeds, for records of systems."""
-    first = results.runs[0][1]
-    set_texts = []
-    for key, value in first.settings.items():
-        if not key.startswith("data."):
-            set_texts.append(f"{key}={json.dumps(value)}")
-    return {
-        "what": results.experiment.about,
-        "chosen_on": results.experiment.chosen_on,
-        "config": results.experiment.configs[0],
-        "set": set_texts,
-        "num_seeds": max(len(runs) for runs in results.runs_by_arm.values()),
-        "seed": first.seed,
-        "environment": describe("scripts/lab"),
-    }
-
-
 SCHEMAS: dict[str, Callable[[Results], Records]] = {
-    schema.__name__: schema for schema in (domains, evaluation, levers, mechanisms, points, systems)
+    schema.__name__: schema for schema in (evaluation, levers, mechanisms, points)
 }
