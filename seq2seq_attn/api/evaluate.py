@@ -77,8 +77,8 @@ def evaluate(
     **search: Any,
 ) -> Report:
     """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
-    options of the search, for example `beam_size=1`, and `glossary`, a file. `Report.data` holds
-    the scores as plain values. Without an output file, the report goes into the first run.
+    options of the search, such as `beam_size`, and the file `glossary`. `Report.data` holds plain
+    values. Without an output file, the report goes into the first run.
 
     >>> [test_set] = evaluate("runs/quickstart").data["sets"]
     >>> test_set["name"], test_set["measures"][0]["runs"][0]["score"] > 50

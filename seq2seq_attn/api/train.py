@@ -50,9 +50,9 @@ def train_model(
         resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was
             interrupted.
         overwrite: replace the run in `run_dir`.
-        on_validation: a function that is called after each validation with the update and the
-            scores by name, such as `bleu`. If it returns True, training stops there; an exception
-            leaves a state that can be resumed. With `Run.score`, it serves a search of settings.
+        on_validation: called after each validation with the update and the scores by name, such as
+            `bleu`. Training stops there if it returns True; after an exception, training can be
+            resumed. With `Run.score`, it serves a search of settings.
         text: your own parallel text, as the command takes it. `train_text`, `valid_text` and
             `test_text` are each a prefix, a table, or a list of source file and target file;
             `source_language` and `target_language` are language codes.

@@ -186,8 +186,7 @@ def _build(
         _tokenize(splits, directory, data, files, sum(draft.num_pairs.values()))
         token_counts = train.token_counts()
         if draft.num_extra:
-            extra_files = [("train", draft.files(EXTRA))]
-            _tokenize(splits, directory, data, extra_files, draft.num_extra)
+            _tokenize(splits, directory, data, [("train", draft.files(EXTRA))], draft.num_extra)
             if data.extra_in_vocab:
                 token_counts = train.token_counts()  # now with the extra pairs
         _check_not_empty(train, identity["config"])

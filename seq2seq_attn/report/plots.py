@@ -129,6 +129,7 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retent
     # Colors repeat after six arms, each time with different markers and dashes.
     color = _COLORS[arm % len(_COLORS)]
     style = (arm + arm // len(_COLORS)) % len(_MARKERS)
+    marker = _MARKERS[style]
     low = [interval.low for interval in intervals]
     high = [interval.high for interval in intervals]
     axes.fill_between(xs, low, high, color=color, alpha=0.18, linewidth=0)
@@ -136,19 +137,14 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retent
         xs,
         [interval.value for interval in intervals],
         color=color,
-        marker=_MARKERS[style],
+        marker=marker,
         linestyle=_DASHES[style],
         linewidth=1.8,
         label=scores.arms[arm].name,
     )
     if thin_xs:
         axes.scatter(
-            thin_xs,
-            thin_values,
-            marker=_MARKERS[style],
-            facecolor="white",
-            edgecolor=color,
-            zorder=3,
+            thin_xs, thin_values, marker=marker, facecolor="white", edgecolor=color, zorder=3
         )
     if lowest != highest:
         axes.vlines(xs, lowest, highest, color=color, linewidth=1.2)

@@ -57,21 +57,17 @@ def serve_runs(
     page_runs = next(iter(groups.values()))[:2]
     used_runs = [*first_runs.values(), *page_runs]
     manifests = read_manifests(used_runs)
-
-    def is_current() -> bool:
-        """Return whether no run was replaced since the server started."""
-        return read_manifests(used_runs) == manifests
-
     arguments = [str(run.path) for run in page_runs]
     arguments += [f"--import={name}" for name in imports]
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), start_worker)
     with logging_in_background(), listen(host, port) as listener:
         try:
             served = pool.submit(load_runs, first_runs, imports, machine).result()
-            if not is_current():
+            if read_manifests(used_runs) != manifests:
                 raise UserError("a run was replaced while it was loaded; start the server again")
             access = access._replace(hosts=[*access.hosts, host])
-            app = App(pool, served, Page(arguments, is_current), access)
+            page = Page(arguments, lambda: read_manifests(used_runs) == manifests)
+            app = App(pool, served, page, access)
             languages = ", ".join(f"{source} to {target}" for source, target in groups)
             log.info("%s: listening at %s, port %d", languages, host, listener.getsockname()[1])
             asyncio.run(run_server(app, listener))

@@ -66,8 +66,7 @@ def train(
 
     Args:
         config: all settings. To resume a run with its settings, load its `config.yaml`.
-        run_dir: the run directory. The default is `runs/<date>-<name>-s<seed>`, or with `resume`
-            the newest unfinished run.
+        run_dir: None for `runs/<date>-<name>-s<seed>`, or with `resume` the newest unfinished run.
         resume: continue exactly from the last saved state, or from the start if there is none.
         overwrite: replace an existing run.
         on_validation: called on every rank after each validation, once the state is saved.

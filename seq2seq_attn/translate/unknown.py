@@ -37,6 +37,8 @@ from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, name_unkn
 _LEAST_WEIGHT = 0.2
 """minimum attention to a stand-in of a token that is not the target word of the stand-in, but is
 replaced by the unknown word"""
+_MAX_VERSIONS = 4
+"""maximum number of versions of a line; more versions put few more words in the right place"""
 
 TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
 """translates texts; the second argument says whether translations keep their attention"""
@@ -140,7 +142,7 @@ class UnknownWords(NamedTuple):
         numbers = deque(pair for pair in self.words.numbers if pair.source not in words)
         others = deque(pair for pair in self.words.others if pair.source not in words)
         assigned = []
-        for _ in range(max(len(numbers), len(others))):
+        for _ in range(min(_MAX_VERSIONS, max(len(numbers), len(others)))):
             free_others = list(others)
             free_numbers = list(numbers) or free_others
             stand_ins = {}
@@ -208,7 +210,7 @@ class UnknownWords(NamedTuple):
         """Return the translations of the best version, with the unknown words in place of the
         stand-ins. `results` yields the translations of the versions in order."""
         words = words_in(line.text)
-        options: list[tuple[int, int, float, list[Translation]]] = []
+        options = []
         for version in line.versions:
             translations = next(results)
             restored = [self._put_back(version, translation) for translation in translations]
@@ -219,8 +221,8 @@ class UnknownWords(NamedTuple):
                     num_lost += 1
             num_doubtful = _count_doubtful(version, translations[0])
             options.append((num_lost, num_doubtful, -restored[0].log_prob, restored))
-        best = min(options, key=lambda option: option[:3])
-        return best[3]
+        *_, best = min(options, key=lambda option: option[:3])
+        return best
 
     def _put_back(self, version: Version, translation: Translation) -> Translation:
         """Return the translation with the unknown words in place of their stand-ins."""
@@ -322,6 +324,8 @@ def _with_mark(token: str, word: str) -> str:
 def _mark(line: Line, translation: Translation, keep_attention: bool) -> Translation:
     """Return a translation of the line that names the unknown words, and the unknown tokens that
     belong to no word, with a warning for each word that is lost."""
+    if not line.unknown and not translation.unknown_positions:
+        return translation
     unknown = list(line.unknown)
     rest = replace_words(line.text, lambda word: " " if word in line.unknown else None)
     for token in name_unknown(translation).unknown:

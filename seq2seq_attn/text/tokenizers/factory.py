@@ -56,7 +56,6 @@ def build_tokenizers(
     target_name = settings.target or settings.name
     if settings.lowercase and {settings.name, target_name} != {"spacy"}:
         _check_lowercase([*layout.texts, data.target_language])
-    # Train the SentencePiece models, at most one per side.
     corpora = []
     if settings.name == "sentencepiece" and layout.texts:
         corpora.append(source_lines)
