@@ -163,14 +163,14 @@ class TrainState:
 
     def stop_reason(self, config: TrainConfig) -> str | None:
         """Return the reason to stop training, or None if training continues."""
-        if config.max_updates is not None and self.update >= config.max_updates:
+        if config.max_updates and self.update >= config.max_updates:
             return f"train.max_updates={config.max_updates} reached"
-        if config.max_epochs is not None and self.epoch >= config.max_epochs:
+        if config.max_epochs and self.epoch >= config.max_epochs:
             return f"train.max_epochs={config.max_epochs} reached"
-        if config.max_minutes is not None and self.elapsed_s >= 60 * config.max_minutes:
+        if config.max_minutes and self.elapsed_s >= 60 * config.max_minutes:
             return f"train.max_minutes={config.max_minutes:g} reached"
         patience = config.validation.patience
-        if patience is not None and self.num_without_better >= patience:
+        if patience and self.num_without_better >= patience:
             return (
                 f"train.validation.patience={patience} reached: {config.validation.metric} has not "
                 f"improved in {patience} validations"

@@ -302,13 +302,15 @@ class TrainLog:
                 f"the length limit cut {state.best_num_cut} hypotheses of that validation; train "
                 "longer, or translate with a larger --max-length-ratio"
             )
-        if self.schedules.is_cut(state.update):
-            log.warning(
-                "training ended before the learning rate had fallen: "
-                f"train.schedule.name={self.config.schedule.name} was planned for "
-                f"{self.schedules.total_updates} updates, which translate better; for a training "
-                f"of this length, set train.max_updates={state.update}"
-            )
+        if "max_minutes" in str(state.end_reason) and self.schedules.is_cut(state.update):
+            # A perfect score cannot improve. For a score of 0, `log_end` has other advice.
+            if state.best_score not in (0.0, 100.0):
+                log.warning(
+                    "training ended before the learning rate had fallen: "
+                    f"train.schedule.name={self.config.schedule.name} was planned for "
+                    f"{self.schedules.total_updates} updates, which translate better; for a "
+                    f"training of this length, set train.max_updates={state.update}"
+                )
         for name in self.schedules.late_objectives(state.best_update or 0):
             log.warning(
                 f"the best model was saved before train.objectives.{name}.start, so the objective "

@@ -25,7 +25,7 @@ USELESS = 10.0
 """A model is of no use if its score, on a scale from 0 to 100, is less than this."""
 USELESS_ERROR = 50.0
 """A model is of no use if its error rate in percent is more than this."""
-_WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (1.0, "most"))
+_WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (0.995, "most"), (1, "all"))
 """How much of the references' word order the translations have. Each entry has the upper limit of a
 share and the word for shares up to this limit. The share is that of the translations' sequences of
 four words, the longest of BLEU, which also occur in the references."""
@@ -66,7 +66,7 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
     if None not in last_values:  # None stands for a number that was not finite
         longer = _longer_training(config, events[-1])
         advice = describe_fit(losses, validations, metric, longer)
-        if advice is not None:
+        if advice:
             log.info(advice)
     log.info("next:")
     for command in next_commands(run, config, best):
@@ -85,8 +85,7 @@ def describe_fit(
         longer: the options of the command that trains longer.
     """
     last = validations[-1]
-    num_updates = last["update"]
-    early = [line[metric] for line in validations if line["update"] <= 0.75 * num_updates]
+    early = [line[metric] for line in validations if line["update"] <= 0.75 * last["update"]]
     if early and metric in METRICS and last.get("is_best"):
         best_early = min(early) if METRICS[metric].is_lower_better else max(early)
         gain = abs(last[metric] - best_early)  # never a loss, because the last score is the best
@@ -115,17 +114,17 @@ def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
     outside the package, whose scale is unknown."""
     if metric not in METRICS or ":" in metric:
         return False
-    scores = [line[metric] for line in validations]
+    scores: list[float] = [line[metric] for line in validations]
     if METRICS[metric].is_lower_better:
-        return bool(min(scores) > USELESS_ERROR)
-    return bool(max(scores) < USELESS)
+        return min(scores) > USELESS_ERROR
+    return max(scores) < USELESS
 
 
 def _longer_training(config: Config, end: JsonObject) -> str:
     """Return the options that double the limit of the training. `end` is the event that records the
     end of training."""
     minutes = config.train.max_minutes
-    if minutes is not None and "max_minutes" in end["reason"]:
+    if minutes and "max_minutes" in end["reason"]:
         return f"--set train.max_minutes={2 * minutes:g}"
     return f"--set train.max_updates={2 * end['update']} --set train.max_epochs=null"
 
@@ -148,8 +147,7 @@ def describe_word_order(shares: Sequence[float]) -> str:
         shares: The share of the translations' sequences of N words that occur in the references,
             for N from 1 to 4.
     """
-    word_share = shares[0]
-    longest_share = shares[-1]
+    word_share, *_, longest_share = shares
     amount = next(text for limit, text in _WORD_ORDER if longest_share <= limit)
     return (
         f"of 100 words of its translations, {100 * word_share:.0f} are in the reference; of 100 "
@@ -173,8 +171,6 @@ def next_commands(run: Run, config: Config, validation: JsonObject) -> list[str]
         sentence = samples[0]["source"]
         end_of_options = "-- " if sentence.startswith("-") else ""
         commands.append(f"seq2seq translate --run {path} {end_of_options}{shlex.quote(sentence)}")
-    has_test_set = len(run.splits) > 1
-    split = "" if has_test_set else " --split valid"
-    commands.append(f"seq2seq evaluate {path}{split}")
-    commands.append(f"seq2seq evaluate {path}{split} --report report.html")
-    return commands
+    split = "" if len(run.splits) > 1 else " --split valid"  # one split is the validation set
+    evaluate = f"seq2seq evaluate {path}{split}"
+    return [*commands, evaluate, f"{evaluate} --report report.html"]

@@ -37,7 +37,7 @@ class Schedules:
         self._config = config
         self.updates_per_epoch = updates_per_epoch
         self.total_updates = config.max_updates
-        if config.max_epochs is not None:
+        if config.max_epochs:
             num_updates = config.max_epochs * updates_per_epoch
             self.total_updates = min(num_updates, config.max_updates or num_updates)
         if config.schedule.name in FALLING and self.total_updates is None:
@@ -87,7 +87,7 @@ class Schedules:
         """Return whether training stops before a falling schedule has reached its end. This is the
         case if `num_updates` is less than 0.9 of the planned updates."""
         falls = self._config.schedule.name in FALLING
-        return falls and self.total_updates is not None and num_updates < 0.9 * self.total_updates
+        return falls and num_updates < 0.9 * (self.total_updates or 0)
 
 
 def learning_rate_factor(

@@ -8,6 +8,7 @@ import math
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq_attn.train.checkpoint import TrainState
 from tests.train.conftest import open_log
 
 log = logging.getLogger("seq2seq_attn.some.module")
@@ -69,6 +70,22 @@ def tensorboard(directory):
     events = EventAccumulator(str(directory))
     events.Reload()
     return events
+
+
+@pytest.mark.parametrize(
+    ("reason", "score", "is_advised"),
+    [
+        ("train.max_minutes=1 reached", 50.0, True),
+        ("train.max_minutes=1 reached", 100.0, False),
+        ("train.validation.patience=3 reached", 50.0, False),
+    ],
+)
+def test_a_schedule_that_is_cut_matters_if_time_ran_out(
+    tmp_path, caplog, reason, score, is_advised
+):
+    with open_log(tmp_path) as run_log:
+        run_log.ended(TrainState(end_reason=reason, best_score=score))
+    assert ("train.schedule.name" in caplog.text) == is_advised
 
 
 def test_curves_go_to_tensorboard(tmp_path):
