@@ -115,11 +115,10 @@ class App:
             max_body_size=4_096 + 12 * access.max_characters,  # a character has at most 12 bytes
         )
         self._app.router.redirect_slashes = False
-        self._paths = {route.path for route in self._routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and log a line about the request. The line has neither the query nor an
-        unknown path, because these may contain text of the client."""
+        """Answer a request, and log a line about the request. The line has the path of the route,
+        such as `/download_file/{name}`, because query and path may contain text of the client."""
         began_at = time.perf_counter()
         status = 500
 
@@ -141,10 +140,11 @@ class App:
             # the message of the error is not logged, because it may contain text of the client
             log.error("%s in the next request", type(error).__name__)
         seconds = time.perf_counter() - began_at
-        path = scope["path"] if scope["path"] in self._paths else "other"
+        paths = (route.path for route in self._routes if route.path_regex.match(scope["path"]))
+        path = next(paths, "unknown path")
         client = (scope["client"] or ["-"])[0]
-        message = "%s %s %s %d, %.0f ms"
-        log.info(message, client, scope["method"][:7], path, status, 1_000 * seconds)
+        method = scope["method"][:7]
+        log.info("%s %s %s %d, %.0f ms", client, method, path, status, 1_000 * seconds)
         counts = self.batcher.counts
         counts[f'seq2seq_requests_total{{path="{path}",status="{status}"}}'] += 1
         counts["seq2seq_request_seconds_sum"] += seconds

@@ -158,6 +158,17 @@ def test_only_pages_of_allowed_origins_may_read_answers():
         assert answer.headers["Access-Control-Allow-Origin"] is None
 
 
+def test_a_request_is_logged_by_the_path_that_the_server_documents(client, caplog):
+    caplog.set_level("INFO")
+    for path in ("/download_file/Geheim.txt", "/v2/glossaries/Geheim/entries", "/Geheim"):
+        client.ask("GET", path)
+    text = client.ask("GET", "/metrics")[1] + caplog.text
+    for path in ("/download_file/{name}", "/v2/glossaries/{id}/entries", "unknown path"):
+        assert f"GET {path} 404" in text
+        assert f'{{path="{path}",status="404"}}' in text
+    assert "Geheim" not in text
+
+
 def test_every_metric_has_help_and_type(client):
     text = client.ask("GET", "/metrics")[1]
     described = re.findall(r"^# HELP (\w+) .+\n# TYPE \1 (?:counter|gauge|summary)$", text, re.M)
