@@ -53,9 +53,11 @@ def test_names_are_listed_without_importing_torch():
         _ = seq2seq_attn.laod
 
 
-def test_load_without_a_name_takes_the_newest_finished_run(root, monkeypatch):
+def test_load_without_a_name_takes_the_newest_finished_run(root, monkeypatch, caplog):
     monkeypatch.chdir(root)
+    caplog.set_level("INFO")
     assert seq2seq_attn.load().has_attention
+    assert caplog.messages == ["model: runs/additive, de to en"]
     monkeypatch.chdir(root / "runs" / "fixed")
     with pytest.raises(UserError, match="no finished run"):
         seq2seq_attn.load()

@@ -56,7 +56,10 @@ class Draft:
         has_numbers = "".join(text.columns).isdigit()
         if has_numbers and not text.has_header:
             first = shorten([*next(text.pairs())])
-            self.notes.append(f"{text}: first pair: {first}; if it is a header, name the columns")
+            self.notes.append(
+                f"{text}: first pair: {first}; if it is a header, name the columns by its words, "
+                "not by numbers, in --columns"
+            )
 
 
 def write_texts(

@@ -18,7 +18,7 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
     run."""
     runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
     newest = max(runs, key=lambda run: run.finished_at() or 0.0, default=None)
-    if newest is not None and newest.is_finished():
+    if newest and newest.is_finished():
         return newest
     hint = ""  # about the last run that has a model
     for run in runs:
@@ -35,8 +35,8 @@ def open_runs(named: Runs = None) -> list[Run]:
     errors of `Run.open` and `newest_run`."""
     if named is None:
         newest = newest_run()
-        log.info("model: %s", newest.path)
+        data = newest.config.data
+        log.info("model: %s, %s to %s", newest.path, data.source_name, data.target_language)
         return [newest]
-    if isinstance(named, str | Path | Run):
-        return [Run.open(named)]
-    return [Run.open(name) for name in named]
+    names = [named] if isinstance(named, str | Path | Run) else named
+    return [Run.open(name) for name in names]
