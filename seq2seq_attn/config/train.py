@@ -82,6 +82,8 @@ class ValidationConfig(Section):
     """The number of consecutive validations without a better score after which training stops. None
     means no early stopping."""
     beam_size: BeamSize = 1
+    """The beam size of validation. 1 is greedy search. `evaluate` and `translate` use
+    `search.beam_size` instead, so their scores are usually higher."""
     num_pairs: PositiveInt | None = None
     """The number of validation pairs that are translated; None means all pairs. The loss is always
     computed over all pairs."""

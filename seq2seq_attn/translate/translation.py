@@ -27,7 +27,14 @@ _MAX_REPR = 60
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """A translation of a line. A notebook shows its text and its attention."""
+    """A translation of a line. A notebook shows its text and its attention.
+
+    >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."])
+    >>> translation.attention.shape  # target tokens and source tokens, with their ends
+    (6, 5)
+    >>> translation.source_tokens[translation.attention[1].argmax()]  # heaviest for "dog"
+    'Hund'
+    """
 
     text: str
     """the detokenized translation; never holds a line break or another control character"""

@@ -60,7 +60,12 @@ from seq2seq_attn.translate.unknown import unknown_words
 
 
 class Translator:
-    """Translates lines of text. A translator is not thread-safe: load a translator per thread."""
+    """Translates lines of text. A translator is not thread-safe: load a translator per thread.
+
+    >>> translator = load("runs/quickstart")
+    >>> translator.languages
+    ('de', 'en')
+    """
 
     def __init__(
         self,

@@ -267,6 +267,10 @@ def test_settings_and_overlays_are_valid():
         load_config([name for name in names if not name.endswith(".yaml")])
 
 
+def test_the_guide_to_training_shows_an_example_as_it_is():
+    assert (ROOT / "examples" / "cosine.py").read_text("utf-8") in PAGES["docs/train.md"]
+
+
 def test_each_example_builds_on_the_quickstart(folder):
     seq2seq_attn.import_variants("variants")
     shown = re.findall(r"^### .*`(--set model[^`]*)`", PAGES["CONTRIBUTING.md"], re.MULTILINE)

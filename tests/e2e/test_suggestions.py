@@ -22,11 +22,11 @@ SUGGESTED = {
     "Der Hund schläft.": "The dog is sleeping.",
 }
 EXPLAINED = re.findall(
-    r"^\.\. auto(?:function|method):: (\S+)$",
+    r"^\.\. auto(?:function|method|class):: ([\w.]+)",
     (ROOT / "docs" / "api.md").read_text("utf-8"),
     re.MULTILINE,
 )
-"""the functions and methods that docs/api.md explains"""
+"""the functions, methods and classes that docs/api.md explains"""
 PAGES = [
     "README.md",
     "docs/tutorial.md",

@@ -103,7 +103,7 @@ function comparison(view) {
 
 function scoreContent() {
   const [view, runs] = [byArm(), byRun()];
-  const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs`);
+  const count = el('p', { class: 'quiet' }, `${shownSet().name}: ${integer(shownSet().num_pairs)} sentence pairs. The range after a score is its 95 % interval over sentences.`);
   const top = [headline(view), count, setNotes(), translationNotes()];
   if (!isGrouped()) return [...top, scoreTable(view), measureNotes(), comparison(view)];
   return [...top, seedsTable(view), measureNotes(), armNote(), comparison(view), perRun(scoreTable(runs), comparison(runs))];
