@@ -127,12 +127,11 @@ class TrainState:
         self.validated_at = self.update
         metric = config.validation.metric
         score = validation.scores[metric]
-        is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
-        perfect_score = 0.0 if is_lower_better else 100.0
-        rank = [-score if is_lower_better else score, -validation.scores["perplexity"]]
+        perfect = perfect_score(metric)
+        rank = [score if perfect else -score, -validation.scores["perplexity"]]
         is_best = self.best_rank is None or rank > self.best_rank
         # After a perfect score, only the perplexity can improve, which does not prolong training.
-        if is_best and self.best_score != perfect_score:
+        if is_best and self.best_score != perfect:
             self.num_without_better = 0
         else:
             self.num_without_better += 1
@@ -176,6 +175,14 @@ class TrainState:
                 f"improved in {patience} validations"
             )
         return None
+
+
+def perfect_score(metric: str) -> float:
+    """Return the best possible score of a metric: 0 for perplexity, which never reaches it, and for
+    error rates, otherwise 100."""
+    if metric == "perplexity" or METRICS[metric].is_lower_better:
+        return 0.0
+    return 100.0
 
 
 def save_training(run: Run, updater: Updater, state: TrainState) -> None:

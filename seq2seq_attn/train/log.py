@@ -22,7 +22,7 @@ from seq2seq_attn.files import finite
 from seq2seq_attn.leftovers import naming
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
-from seq2seq_attn.train.checkpoint import TrainState, Window
+from seq2seq_attn.train.checkpoint import TrainState, Window, perfect_score
 from seq2seq_attn.train.events import open_events
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.update import UpdateResult
@@ -188,10 +188,10 @@ class TrainLog:
         """Return a phrase with the time that is left until training reaches `max_minutes` or its
         last update. Return an empty text if neither is known."""
         left_s = math.inf
-        if self.config.max_minutes is not None:
+        if self.config.max_minutes:
             left_s = 60 * self.config.max_minutes - state.elapsed_s
         total = self.schedules.total_updates
-        if total is not None:
+        if total:
             left_s = min(left_s, state.elapsed_s / state.update * (total - state.update))
         if left_s == math.inf:
             return ""
@@ -303,8 +303,7 @@ class TrainLog:
                 "longer, or translate with a larger --max-length-ratio"
             )
         if "max_minutes" in str(state.end_reason) and self.schedules.is_cut(state.update):
-            # A perfect score cannot improve. For a score of 0, `log_end` has other advice.
-            if state.best_score not in (0.0, 100.0):
+            if state.best_score != perfect_score(metric):
                 log.warning(
                     "training ended before the learning rate had fallen: "
                     f"train.schedule.name={self.config.schedule.name} was planned for "

@@ -40,14 +40,14 @@ class Schedules:
         if config.max_epochs:
             num_updates = config.max_epochs * updates_per_epoch
             self.total_updates = min(num_updates, config.max_updates or num_updates)
-        if config.schedule.name in FALLING and self.total_updates is None:
+        if config.schedule.name in FALLING and not self.total_updates:
             raise UsageError(
                 f"train.schedule.name={config.schedule.name!r}: needs to know when training ends;"
                 " set train.max_epochs or train.max_updates, or use 'inverse_sqrt' or 'constant'"
             )
         for name, objective in config.objectives.items():
             has_interval = objective.start > 0.0 or objective.end < 1.0
-            lacks_total = has_interval and self.total_updates is None
+            lacks_total = has_interval and not self.total_updates
             if objective.start >= objective.end or lacks_total:
                 raise UsageError(
                     f"train.objectives.{name}: start={objective.start} and end={objective.end} are "
@@ -86,8 +86,8 @@ class Schedules:
     def is_cut(self, num_updates: int) -> bool:
         """Return whether training stops before a falling schedule has reached its end. This is the
         case if `num_updates` is less than 0.9 of the planned updates."""
-        falls = self._config.schedule.name in FALLING
-        return falls and num_updates < 0.9 * (self.total_updates or 0)
+        total = self.total_updates or 0
+        return self._config.schedule.name in FALLING and num_updates < 0.9 * total
 
 
 def learning_rate_factor(

@@ -76,6 +76,7 @@ def tensorboard(directory):
     ("reason", "score", "is_advised"),
     [
         ("train.max_minutes=1 reached", 50.0, True),
+        ("train.max_minutes=1 reached", 0.0, True),
         ("train.max_minutes=1 reached", 100.0, False),
         ("train.validation.patience=3 reached", 50.0, False),
     ],
