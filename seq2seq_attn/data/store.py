@@ -169,14 +169,6 @@ class PairStore:
         ids."""
         return PairStore(self.target_ids, self.source_ids)
 
-    def source(self, index: int) -> IdArray:
-        """Return the int32 ids of a source sentence as a view into the file."""
-        return self.source_ids[index]
-
-    def target(self, index: int) -> IdArray:
-        """Return the int32 ids of a target sentence as a view into the file."""
-        return self.target_ids[index]
-
     def links(self, index: int) -> LinkArray:
         """Return the links of a pair as a view into the file: int32 [links, 2], source position and
         target position.
@@ -207,8 +199,8 @@ class PairStore:
         # `batch` is imported late because it imports torch, which worker processes do not need.
         from seq2seq_attn.data.batch import collate
 
-        sources = list(map(self.source, indices))
-        targets = list(map(self.target, indices))
+        sources = [self.source_ids[index] for index in indices]
+        targets = [self.target_ids[index] for index in indices]
         links = None
         extended = None
         vectors = None

@@ -104,7 +104,9 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
         if isinstance(updater.model.output, TakesTable):
             pairs = prepared.pairs("train")
             # The table holds t(target | source) of IBM Model 1.
-            table = estimate_table(pairs.source, pairs.target, len(pairs))
+            table = estimate_table(
+                pairs.source_ids.__getitem__, pairs.target_ids.__getitem__, len(pairs)
+            )
             notes.append(updater.model.output.set_table(table))
     if updater.average:
         updater.average.restart()

@@ -43,7 +43,7 @@ def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(
     for split in ("valid", *TESTS):
         assert pairs_of(both, split) == pairs_of(alone, split)
     tokens = both.source_tokenizer.tokenize(MORE[0][0])
-    assert both.pairs("train").source(2).tolist() == both.source_vocab.ids_of(tokens)
+    assert both.pairs("train").source_ids[2].tolist() == both.source_vocab.ids_of(tokens)
     model = "source.sentencepiece.model"
     assert (both.directory / model).read_bytes() == (alone.directory / model).read_bytes()
     assert (both.source_vocab, both.target_vocab) == (alone.source_vocab, alone.target_vocab)

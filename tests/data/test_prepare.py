@@ -69,9 +69,9 @@ def test_pairs_are_the_ids_of_the_tokens_of_the_text(prepared):
         pairs = prepared.pairs(split)
         for i, (source, target) in enumerate(pairs_of(prepared, split)):
             tokens = prepared.source_tokenizer.tokenize(source)
-            assert pairs.source(i).tolist() == prepared.source_vocab.ids_of(tokens)
+            assert pairs.source_ids[i].tolist() == prepared.source_vocab.ids_of(tokens)
             tokens = prepared.target_tokenizer.tokenize(target)
-            assert pairs.target(i).tolist() == prepared.target_vocab.ids_of(tokens)
+            assert pairs.target_ids[i].tolist() == prepared.target_vocab.ids_of(tokens)
     assert prepared.links("train") is None
 
 
@@ -79,7 +79,7 @@ def test_the_vocabulary_holds_the_tokens_of_the_kept_training_pairs(prepared):
     assert "Hund" in prepared.source_vocab
     for token in ("Zebra", "sechs", "<", "x"):
         assert token not in prepared.source_vocab
-    assert prepared.pairs("valid").source(0).tolist().count(UNK) == 1
+    assert prepared.pairs("valid").source_ids[0].tolist().count(UNK) == 1
 
 
 def test_the_audit_counts_pairs_and_tokens(prepared):

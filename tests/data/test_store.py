@@ -15,9 +15,9 @@ def pairs(tmp_path):
 
 def test_sequences_come_back(pairs):
     assert len(pairs) == 3
-    assert [pairs.source(i).tolist() for i in range(3)] == [[4, 5], [], [6, 7]]
-    assert [pairs.target(i).tolist() for i in range(3)] == [[], [], [8]]
-    assert pairs.source(0).dtype == np.int32
+    assert [pairs.source_ids[i].tolist() for i in range(3)] == [[4, 5], [], [6, 7]]
+    assert [pairs.target_ids[i].tolist() for i in range(3)] == [[], [], [8]]
+    assert pairs.source_ids[0].dtype == np.int32
 
 
 def test_lengths_are_numbers_of_tokens(pairs):
@@ -28,7 +28,7 @@ def test_lengths_are_numbers_of_tokens(pairs):
 @pytest.mark.parametrize("index", [3, -1])
 def test_an_index_out_of_range_is_an_error(pairs, index):
     with pytest.raises(IndexError, match=f"sentence {index} of 3"):
-        pairs.source(index)
+        pairs.source_ids[index]
 
 
 def test_all_sequences_may_be_empty(tmp_path):
@@ -37,8 +37,8 @@ def test_all_sequences_may_be_empty(tmp_path):
 
 
 def test_ids_are_mapped_not_read(pairs):
-    ids = pairs.source(0)
+    ids = pairs.source_ids[0]
     while not isinstance(ids, np.memmap):
         ids = ids.base
     with pytest.raises(ValueError, match="read-only"):
-        pairs.source(0)[0] = 1
+        pairs.source_ids[0][0] = 1

@@ -98,7 +98,7 @@ def test_a_prepared_corpus(trained, tmp_path, num_flips):
             used += [prepared.text(split), prepared.links(split)]
             pairs = prepared.pairs(split)
             for index in range(len(pairs)):
-                used += [pairs.source(index).tolist(), pairs.target(index).tolist()]
+                used += [pairs.source_ids[index].tolist(), pairs.target_ids[index].tolist()]
         return used
 
     outcomes = flip_bits(store, num_flips, use)
