@@ -7,10 +7,12 @@ in JSON, languages in TMX and XLIFF, and `msgid` and `msgstr` in PO.
 import csv
 import html
 import json
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ from xml.etree import ElementTree
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.documents.catalogues import find_pairs
+from seq2seq_attn.text.documents.columns import holds_rows
 from seq2seq_attn.text.documents.kinds import CATALOGUE, JSON, SUBTITLES, XML, kind_by_content
 from seq2seq_attn.text.documents.units import LANGUAGE
 from seq2seq_attn.text.languages import short_code
@@ -45,6 +48,8 @@ _XLIFF_UNIT = re.compile(
 translation, or where its state is new or begins with `needs`."""
 _ENTITY = re.compile(r"&(?!amp;|lt;|gt;|quot;|apos;)[a-zA-Z]\w*;")
 """an HTML entity that XML does not define"""
+
+log = logging.getLogger(__name__)
 
 
 class Form(NamedTuple):
@@ -198,7 +203,7 @@ def _csv_cells(
     lines: Iterable[str], options: Mapping[str, Any]
 ) -> Iterator[tuple[int, list[str] | None]]:
     """Yield the line number and the cells of each row. Each line of a row that cannot be read is
-    yielded with None."""
+    yielded with None, and so is a row in which a cell holds other rows."""
     reader = csv.reader((f"{line}\n" for line in lines), **options)
     while True:
         start = reader.line_num + 1
@@ -209,8 +214,11 @@ def _csv_cells(
         except csv.Error:
             for number in range(start, reader.line_num + 1):
                 yield number, None
-        else:
-            yield start, cells
+            continue
+        with_lines = [cell for cell in cells if "\n" in cell]
+        delimiter = options["delimiter"]
+        is_damaged = any(holds_rows(cell, delimiter, len(cells)) for cell in with_lines)
+        yield start, None if is_damaged else cells
 
 
 def _delimited_rows(path: Path) -> Rows:
@@ -229,13 +237,26 @@ def _delimited_rows(path: Path) -> Rows:
         cells = _csv_cells(lines, dialect.options)
     else:
         cells = enumerate((line.split("\t") if line.strip() else [] for line in lines), 1)
+    delimiter = dialect.options.get("delimiter", "\t")
+    doubtful_line = 0
     for number, row in cells:
         if row is None or (row and len(row) != len(keys)):
             yield number + num_skipped, None
             continue
+        if any("\n" in cell and delimiter in cell for cell in row):
+            doubtful_line = doubtful_line or number + num_skipped
         texts = map(one_line, row) if dialect.options else row
         # The row of a blank line has no texts.
         yield number + num_skipped, dict(zip(keys, texts, strict=False))
+    if doubtful_line:
+        _log_cell(path, doubtful_line)
+
+
+@cache
+def _log_cell(path: Path, line: int) -> None:
+    """Log a cell that may hold rows. A table is read several times, but the cell is logged once."""
+    message = "%s, line %d: a cell with line breaks and separators; check its quotation marks"
+    log.info(message, path, line)
 
 
 def _json_rows(path: Path) -> Rows:
@@ -373,11 +394,6 @@ FORMS = (
     Form("TMX", (".tmx",), _is_tmx, _tmx_rows),
     Form("XLIFF", (".xlf", ".xliff"), XML.pattern.match, _xliff_rows),
     Form("PO", (".po",), CATALOGUE.pattern.search, _po_rows),
-    Form(
-        "JSON",
-        (".json", ".jsonl", ".ndjson"),
-        JSON.pattern.match,
-        _json_rows,
-    ),
+    Form("JSON", (".json", ".jsonl", ".ndjson"), JSON.pattern.match, _json_rows),
     Form("TSV or CSV", (".tsv", ".csv", ".tab"), _is_delimited, _delimited_rows),
 )

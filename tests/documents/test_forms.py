@@ -257,6 +257,29 @@ def test_a_delimiter_that_is_not_certain_is_refused(unchanged):
         translate_document(unchanged, b"text,a;text\n1,b;2\n", "csv", field="2")
 
 
+@pytest.mark.parametrize(("field", "shown"), [("1", ["Ein Hund"]), ("Ein Hund", [])])
+def test_the_header_of_a_numbered_column_is_shown(field, shown, upper, caplog):
+    caplog.set_level("INFO")
+    translated, _ = translate_document(upper, b"Ein Hund,a\nzwei,2\n", "csv", field=field)
+    assert translated == b"Ein Hund,a\nZWEI,2\n"
+    assert [message.count("Ein Hund") for message in caplog.messages] == [1] * len(shown)
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_rows_between_two_stray_quotation_marks_are_refused(mark, unchanged):
+    rows = ["text,x", "a,1", '"b,2', "c,3", 'd",4', "e,5"]
+    table = "\n".join(rows).replace(",", mark)
+    with pytest.raises(UserError, match="line 3"):
+        translate_document(unchanged, table.encode(), "csv", field="x")
+
+
+@pytest.mark.parametrize("cell", ["a,b\nc", "a, b\nc, d\ne", "a,b\nc,d\ne,f", "1\n2\n3"])
+def test_cells_with_lines_and_commas_are_read(cell, upper):
+    table = f'text,x\n"{cell}",1\n'
+    translated, _ = translate_document(upper, table.encode(), "csv", field="text")
+    assert translated.decode() == f'text,x\n"{cell.upper()}",1\n'
+
+
 @pytest.mark.parametrize("word", [f"https://a.b/{'c-d' * 20}", f"<font {'color=x ' * 9}>"])
 def test_a_placeholder_stays_in_a_line(word):
     translator = make_translator(lambda line: f"Dog {line.split(maxsplit=1)[1]}")

@@ -123,6 +123,37 @@ def test_a_damaged_row_among_many_is_left_out_and_counted(write, name, start, ro
         find_text(too_many, "en", "fr")
 
 
+@pytest.mark.parametrize("mark", [",", ";", "|"])
+@pytest.mark.parametrize(
+    "rows", ['"a,A\nb,B\nc",C\n', 'a,"A\nb,B\nc,C"\n', '"a,A\nb,B\nc,C\nd",D\n']
+)
+def test_rows_between_two_stray_quotation_marks_are_damaged(write, mark, rows):
+    start = "en,fr\n" + "x,y\n" * 20
+    damage = Damage()
+    name = write("a.csv", f"{start}{rows}x,y\n".replace(",", mark))
+    pairs = find_text(name, "en", "fr").pairs(damage)
+    assert [*pairs] == [("x", "y")] * 21
+    assert damage.lines == [22]
+    name = write("b.csv", f"{start}{rows}{rows}".replace(",", mark))
+    with pytest.raises(UserError, match=r"^b\.csv, line 22: .*2 of 22.*quotation"):
+        find_text(name, "en", "fr")
+
+
+@pytest.mark.parametrize(
+    ("cell", "num_messages"),
+    [("a,b\nc", 1), ("a, b\nc, d\ne", 1), ("a,b\nc,d\ne,f", 1), ("1\n2\n3", 0), ("a, b", 0)],
+)
+def test_cells_with_lines_are_read_and_logged_if_they_have_separators(
+    write, cell, num_messages, caplog
+):
+    caplog.set_level("INFO")
+    # A cell is logged once, so each text has a name of its own.
+    name = write(f"{len(cell)}.csv", f'en,fr\n"{cell}",x\n')
+    assert [*find_text(name, "en", "fr").pairs()] == [(cell.replace("\n", " "), "x")]
+    assert len(caplog.messages) == num_messages
+    assert all(f"{name}, line 2" in message for message in caplog.messages)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,8 +1,10 @@
 """Tables with a header, in CSV or TSV, of which one column is a text."""
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.documents.base import Form, Text, scan
 
@@ -11,6 +13,10 @@ _HEAD = re.compile(r"\A[\ufeff\r\n]*(?:sep=([,;\t|])[\r\n]+)?(?=([^\r\n]*))")
 _DELIMITERS = ",;\t|"
 _SPECIAL = re.compile(r'["\r\n,;\t|]')
 """characters for which a cell needs quotation marks"""
+_CELL_WITH_LINES = re.compile(r'"[^"]*\n[^"]*"')
+"""a cell with line breaks, or a part of such a cell between two quotation marks"""
+
+log = logging.getLogger(__name__)
 
 
 def find_texts(document: str, field: str) -> Iterator[Text]:
@@ -28,7 +34,8 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     Raises:
         UsageError: no column or several columns have this name or number. If several delimiters
             are possible, the columns by each delimiter count.
-        ValueError: a row is damaged, or does not have as many cells as the header.
+        ValueError: a row is damaged, does not have as many cells as the header, or has a cell that
+            holds other rows.
     """
     head = next(_HEAD.finditer(document))
     delimiter, header = head.groups()
@@ -40,17 +47,35 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
             name = _decode(cell).strip()
             names.append(name)
             if field in (name, str(number)):
-                rows.append(_row(mark, number, len(cells)))
+                rows.append((mark, number, len(cells)))
     if not field or len(rows) != 1:
         raise UsageError(
             f"--field {field!r}: expected one of the columns {', '.join(names)}; a first line "
             "such as sep=; names the delimiter"
         )
+    if field not in names:
+        message = "column %s: the first row is the header, which stays as it is: %s"
+        log.info(message, field, shorten(names))
+    mark, _, num_cells = rows[0]
     # A last line without a line end is a row too.
-    matches = scan(re.compile(rows[0]), f"{document}\n", head.end())
+    matches = scan(re.compile(_row(*rows[0])), f"{document}\n", head.end())
     next(matches)  # the header
     for match in matches:
+        for cell in _CELL_WITH_LINES.findall(match[0]):
+            if holds_rows(cell, mark, num_cells):
+                line = document.count("\n", 0, match.start()) + 1
+                raise ValueError(f"line {line}: rows between quotation marks")
         yield Text(*match.span(1), _decode(match[1]))
+
+
+def holds_rows(cell: str, delimiter: str, num_cells: int) -> bool:
+    """Return whether a cell holds the rows between two stray quotation marks: at least three lines
+    with as many delimiters as rows have. A delimiter beside a space is a punctuation mark of the
+    text, and does not count."""
+    pattern = re.compile(rf"(?<=\S)[{delimiter}](?=\S)")
+    counts = [len(pattern.findall(line)) for line in cell.split("\n")]
+    expected = num_cells - 1
+    return set(counts[1:-1]) == {expected} and counts[0] + counts[-1] == expected
 
 
 def _find_delimiters(header: str) -> Sequence[str]:
