@@ -101,7 +101,9 @@ def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
 
     if format == "json":
         return as_object
-    return _as_moses_lines if n_best > 1 else _as_text
+    if n_best > 1:
+        return _as_moses_lines
+    return lambda number, line, translations: translations[0].text
 
 
 def _values(translation: Translation, *, with_weights: bool) -> dict[str, object]:
@@ -131,10 +133,6 @@ def _as_moses_lines(number: int, line: str, translations: list[Translation]) -> 
         text = translation.text.replace("|||", "&#124;&#124;&#124;")  # as Moses escapes it
         rows.append(f"{number} ||| {text} ||| {scores}")
     return "\n".join(rows)
-
-
-def _as_text(number: int, line: str, translations: list[Translation]) -> str:
-    return translations[0].text
 
 
 def as_json(values: Mapping[str, object]) -> str:
