@@ -273,7 +273,7 @@ def test_rows_between_two_stray_quotation_marks_are_refused(mark, unchanged):
         translate_document(unchanged, table.encode(), "csv", field="x")
 
 
-@pytest.mark.parametrize("cell", ["a,b\nc", "a, b\nc, d\ne", "a,b\nc,d\ne,f", "1\n2\n3"])
+@pytest.mark.parametrize("cell", ["a,b\nc", "a, b\nc, d\ne", "a,b\nc,d\ne,f"])
 def test_cells_with_lines_and_commas_are_read(cell, upper):
     table = f'text,x\n"{cell}",1\n'
     translated, _ = translate_document(upper, table.encode(), "csv", field="text")
