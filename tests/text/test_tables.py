@@ -141,7 +141,7 @@ def test_rows_between_two_stray_quotation_marks_are_damaged(write, mark, rows):
 
 @pytest.mark.parametrize(
     ("cell", "num_messages"),
-    [("a,b\nc", 1), ("a, b\nc, d\ne", 1), ("a,b\nc,d\ne,f", 1), ("1\n2\n3", 0)],
+    [("a,b\nc", 1), ("a, b\nc, d\ne", 1), ("a,b\nc,d\nef,g", 1), ("1\n2\n3", 0)],
 )
 def test_cells_with_lines_are_read_and_logged_if_they_have_separators(
     write, cell, num_messages, caplog
