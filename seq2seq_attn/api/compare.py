@@ -307,8 +307,9 @@ def train_runs(
     """
     waiting = deque(planned_run for planned_run in planned if not planned_run.run.is_finished())
     num_ended = len(planned) - len(waiting)
-    message = "runs: %d, finished before: %d; %d at a time, one thread each"
-    log.info(message, len(planned), num_ended, at_once)
+    log.info(
+        f"runs: {len(planned)}, finished before: {num_ended}; {at_once} at a time, one thread each"
+    )
     running: dict[subprocess.Popen[bytes], PlannedRun] = {}
     failed = []
     try:

@@ -179,16 +179,19 @@ def _log_totals(scored: Sequence[PairScore]) -> None:
         if score.num_tokens == 0:
             num_blank += 1
     if num_unknown:
-        message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
-        log.warning(message, num_unknown, num_tokens)
+        log.warning(
+            f"{num_unknown} of {num_tokens} target tokens are unknown to this run and were scored "
+            "as <unk>"
+        )
     if num_blank:
-        message = "%d of %d pairs have a blank source and were not scored"
-        log.warning(message, num_blank, len(scored))
+        log.warning(f"{num_blank} of {len(scored)} pairs have a blank source and were not scored")
     if num_tokens:
         nll = -math.fsum(score.log_prob for score in scored) / num_tokens
         perplexity = math.inf if nll >= 700 else math.exp(nll)
-        message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
-        log.info(message, len(scored) - num_blank, num_tokens, nll, perplexity)
+        log.info(
+            f"{len(scored) - num_blank} pairs, {num_tokens} target tokens with <eos>: {nll:.4f} "
+            f"nats per token, perplexity {perplexity:.4f}"
+        )
 
 
 def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:

@@ -77,8 +77,10 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
         yield texts
     if num_invalid:
         advice = advice_on_encoding(sample)
-        message = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-        log.warning(message, name, num_invalid, num_lines, advice)
+        log.warning(
+            f"{name}: {num_invalid} of {num_lines} lines are not UTF-8 text, and were translated "
+            f"as if they were; {advice}"
+        )
 
 
 def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:

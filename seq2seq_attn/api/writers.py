@@ -265,8 +265,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
 
     yield write
     if len(drawn) > max_lines:
-        message = "%s: shows only the first %d lines; a .npz file holds them all"
-        log.warning(message, path, max_lines)
+        log.warning(f"{path}: shows only the first {max_lines} lines; a .npz file holds them all")
         drawn.pop()
     if not drawn:
         log.warning("%s: not written, no translation has any tokens", path)

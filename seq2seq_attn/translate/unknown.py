@@ -5,7 +5,7 @@ of the unknown words (`text/known_words.py`). In a translation, the unknown word
 word of the stand-in. If the translation lacks this target word, the unknown word replaces the token
 that attends most to the stand-in. Of the versions, the one that loses fewest words is chosen; then
 the one with fewest stand-ins to which another token than the target word attends most; then the
-most probable one.
+most probable one. Four versions are translated, and more only if each of the four loses a word.
 
 A line of unknown words alone is returned as it is. A word that is known in another case only is
 spelled as in the training text.
@@ -16,7 +16,7 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -37,11 +37,15 @@ from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, name_unkn
 _LEAST_WEIGHT = 0.2
 """minimum attention to a stand-in of a token that is not the target word of the stand-in, but is
 replaced by the unknown word"""
-_MAX_VERSIONS = 4
-"""maximum number of versions of a line; more versions put few more words in the right place"""
+_AT_ONCE = 4
+"""number of versions of a line that are translated at once; the rest only if all of them lose a
+word"""
 
 TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
 """translates texts; the second argument says whether translations keep their attention"""
+Option = tuple[int, int, float, list[Translation]]
+"""numbers of lost and of doubtful stand-ins of a version, the negative log-probability, and the
+translations"""
 
 
 class Version(NamedTuple):
@@ -142,7 +146,7 @@ class UnknownWords(NamedTuple):
         numbers = deque(pair for pair in self.words.numbers if pair.source not in words)
         others = deque(pair for pair in self.words.others if pair.source not in words)
         assigned = []
-        for _ in range(min(_MAX_VERSIONS, max(len(numbers), len(others)))):
+        for _ in range(max(len(numbers), len(others))):
             free_others = list(others)
             free_numbers = list(numbers) or free_others
             stand_ins = {}
@@ -173,23 +177,20 @@ class UnknownWords(NamedTuple):
         for text in lines:
             known = known_words(text) if known_words else ()
             read_lines.append(self.read(text, is_unknown, into_sentences, known))
-        plain: list[str] = []
-        changed: list[str] = []
+        plain = []
         for line in read_lines:
-            for version in line.versions:
-                texts = changed if version.stand_ins else plain
-                texts.append(version.text)
+            if line.versions and not line.versions[0].stand_ins:
+                plain.append(line.versions[0].text)
         plain_results = iter(translate(plain, keep_attention))
-        # The best version is chosen by the attention to the stand-ins.
-        changed_results = iter(translate(changed, True))
+        restored = self._restore(read_lines, translate)
         results = []
-        for line in read_lines:
-            if not line.versions:
-                translations = [self._unchanged(line.text)]
-            elif line.versions[0].stand_ins:
-                translations = self._choose(line, changed_results)
-            else:
+        for line, options in zip(read_lines, restored, strict=True):
+            if options:
+                *_, translations = min(options, key=lambda option: option[:3])
+            elif line.versions:
                 translations = next(plain_results)
+            else:
+                translations = [self._unchanged(line.text)]
             results.append([_mark(line, item, keep_attention) for item in translations])
         return results
 
@@ -206,23 +207,35 @@ class UnknownWords(NamedTuple):
             heaviest=list(range(len(tokens))),
         )
 
-    def _choose(self, line: Line, results: Iterator[list[Translation]]) -> list[Translation]:
-        """Return the translations of the best version, with the unknown words in place of the
-        stand-ins. `results` yields the translations of the versions in order."""
+    def _restore(self, lines: Sequence[Line], translate: TranslateTexts) -> list[list[Option]]:
+        """Return the translations of versions with stand-ins, for each line, with the unknown words
+        in place of the stand-ins."""
+        options: list[list[Option]] = [[] for _ in lines]
+        for first in (0, _AT_ONCE):
+            asked = []
+            for line, tried in zip(lines, options, strict=True):
+                if all(num_lost for num_lost, *_ in tried):
+                    for version in line.versions[first : first + _AT_ONCE]:
+                        if version.stand_ins:
+                            asked.append((line, version, tried))
+            # The best version is chosen by the attention to the stand-ins.
+            results = translate([version.text for _, version, _ in asked], True)
+            for (line, version, tried), translations in zip(asked, results, strict=True):
+                tried.append(self._rate(line, version, translations))
+        return options
+
+    def _rate(self, line: Line, version: Version, translations: Sequence[Translation]) -> Option:
+        """Return the translations of a version with the unknown words in place of the stand-ins,
+        after three numbers that are low for a good version."""
         words = words_in(line.text)
-        options = []
-        for version in line.versions:
-            translations = next(results)
-            restored = [self._put_back(version, translation) for translation in translations]
-            num_lost = len(_find_lost(version, translations[0].text))
-            written = words_in(restored[0].text)
-            for word in version.stand_ins:
-                if written.count(word) != words.count(word):
-                    num_lost += 1
-            num_doubtful = _count_doubtful(version, translations[0])
-            options.append((num_lost, num_doubtful, -restored[0].log_prob, restored))
-        *_, best = min(options, key=lambda option: option[:3])
-        return best
+        restored = [self._put_back(version, translation) for translation in translations]
+        num_lost = len(_find_lost(version, translations[0].text))
+        written = words_in(restored[0].text)
+        for word in version.stand_ins:
+            if written.count(word) != words.count(word):
+                num_lost += 1
+        num_doubtful = _count_doubtful(version, translations[0])
+        return num_lost, num_doubtful, -restored[0].log_prob, restored
 
     def _put_back(self, version: Version, translation: Translation) -> Translation:
         """Return the translation with the unknown words in place of their stand-ins."""

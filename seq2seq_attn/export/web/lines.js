@@ -21,12 +21,13 @@ function lineTranslator({ translateSentence, ...one }) {
     const whole = run.lines.one_sentence ? normalized(splitSentences(text).join(' '), false) : text;
     const versions = passer.versionsOf(whole);
     if (versions.length < 2) return versions[0] ?? { ...plain, text, isKept: true };
-    const ranked = versions.map(({ standIns, ...version }) => {
+    const rate = ({ standIns, ...version }) => {
       const result = putBack(standIns, translateWhole(version.text, { beamSize }));
       const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(whole, word));
-      const { numLost, numDoubtful, logProb } = result;
-      return { ...version, standIns, numLost: numLost + changed.length, numDoubtful, logProb };
-    });
+      return { ...result, ...version, standIns, numLost: result.numLost + changed.length };
+    };
+    const ranked = versions.slice(0, 4).map(rate);
+    if (ranked.every(({ numLost }) => numLost)) ranked.push(...versions.slice(4).map(rate)); // all four lose a word
     return ranked.reduce((a, b) => ((b.numLost - a.numLost || b.numDoubtful - a.numDoubtful || a.logProb - b.logProb) < 0 ? b : a));
   }
 

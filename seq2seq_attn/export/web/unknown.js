@@ -36,7 +36,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     if (name === 'characters') return isCopied(word) && kindOf(word) !== 'name';
     return hasUnknownToken(word) || isCopied(word);
   }
-  // The versions, at most 4, that the model reads in place of a line. There are none if the line is not translated.
+  // The versions that the model reads in place of a line. There are none if the line is not translated.
   function versionsOf(line) {
     const all = new Set(wordsIn(line));
     const [spelled, passed] = [new Map(), []];
@@ -47,8 +47,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     }
     if (line && all.size === passed.length) return [];
     const [free, freeNumbers] = [others, numbers].map((pairs) => pairs.filter(([source]) => !all.has(source)));
-    const numVersions = passed.length ? Math.min(4, Math.max(free.length, freeNumbers.length)) : 0;
-    const versions = Array.from({ length: numVersions }, (_, first) => {
+    const versions = Array.from({ length: passed.length && Math.max(free.length, freeNumbers.length) }, (_, first) => {
       const standIns = assign(passed, freeNumbers.length ? freeNumbers : free, free, first);
       const sources = [...standIns].map(([word, [source]]) => [word, source]);
       return { text: replaceWords(line, new Map([...spelled, ...sources])), standIns };
