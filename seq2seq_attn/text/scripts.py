@@ -8,44 +8,41 @@ from collections.abc import Iterable
 
 from seq2seq_attn.text.languages import short_code
 
-_LANGUAGES = """
-ARABIC acm acq aeb ajp apc ar arb ars ary arz ckb fa ks pnb ps sd ug ur
-ARMENIAN hy
-BENGALI as bn mni
-CANADIAN cr iu oj
-CJK wuu yue zh
-CYRILLIC ab av ba be bg ce cu cv kk kv ky mk mn os ru sr tg tt uk
-DEVANAGARI awa bho hi hne mag mai mr ne sa
-ETHIOPIC am ti
-GEORGIAN ka
-GREEK el
-GUJARATI gu
-GURMUKHI pa
-HANGUL ko
-HEBREW he yi
-JAPANESE ja
-KANNADA kn
-KHMER km
-LAO lo
-MALAYALAM ml
-MYANMAR my shn
-OL sat
-ORIYA or
-SINHALA si
-TAMIL ta
-TELUGU te
-THAANA dv
-THAI th
-TIBETAN bo dz
-TIFINAGH tzm
-YI ii
-"""
+_LANGUAGES = {
+    "ARABIC": "acm acq aeb ajp apc ar arb ars ary arz ckb fa ks pnb ps sd ug ur",
+    "ARMENIAN": "hy",
+    "BENGALI": "as bn mni",
+    "CANADIAN": "cr iu oj",
+    "CJK": "wuu yue zh",
+    "CYRILLIC": "ab av ba be bg ce cu cv kk kv ky mk mn os ru sr tg tt uk",
+    "DEVANAGARI": "awa bho hi hne mag mai mr ne sa",
+    "ETHIOPIC": "am ti",
+    "GEORGIAN": "ka",
+    "GREEK": "el",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "HANGUL": "ko",
+    "HEBREW": "he yi",
+    "JAPANESE": "ja",
+    "KANNADA": "kn",
+    "KHMER": "km",
+    "LAO": "lo",
+    "MALAYALAM": "ml",
+    "MYANMAR": "my shn",
+    "OL": "sat",
+    "ORIYA": "or",
+    "SINHALA": "si",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "THAANA": "dv",
+    "THAI": "th",
+    "TIBETAN": "bo dz",
+    "TIFINAGH": "tzm",
+    "YI": "ii",
+}
 """languages that are not written in Latin letters, by script. A script is named by the first word
 of its letters' Unicode names."""
-_SCRIPTS: dict[str, str] = {}
-for _line in _LANGUAGES.strip().splitlines():
-    _script, *_codes = _line.split()
-    _SCRIPTS |= dict.fromkeys(_codes, _script)
+_SCRIPTS = {code: script for script, codes in _LANGUAGES.items() for code in codes.split()}
 _IN_SEVERAL = frozenset(
     "ace ae az ban bjn bug ff ha ks ku kk ky min mn ms pa pi sa sat sd so sr taq tg tk tt tzm ug "
     "uz".split()

@@ -4,20 +4,24 @@ from importlib import import_module
 
 from seq2seq_attn.text.documents.base import Form
 
-_SUFFIXES = """
-subtitles srt vtt
-json_lines jsonl ndjson
-web_pages html htm xhtml
-units xlf xliff tmx
-catalogues po pot
-columns csv tsv
-markdown md
-"""
-FORMS: dict[str, str] = {}
+FORMS = {
+    "srt": "subtitles",
+    "vtt": "subtitles",
+    "jsonl": "json_lines",
+    "ndjson": "json_lines",
+    "html": "web_pages",
+    "htm": "web_pages",
+    "xhtml": "web_pages",
+    "xlf": "units",
+    "xliff": "units",
+    "tmx": "units",
+    "po": "catalogues",
+    "pot": "catalogues",
+    "csv": "columns",
+    "tsv": "columns",
+    "md": "markdown",
+}
 """the module of a form by the suffix of the file"""
-for _line in _SUFFIXES.strip().splitlines():
-    _module, *_suffixes = _line.split()
-    FORMS |= dict.fromkeys(_suffixes, _module)
 WITH_FIELDS = ("jsonl", "ndjson", "csv", "tsv")
 """the suffixes of forms whose texts are in one field"""
 

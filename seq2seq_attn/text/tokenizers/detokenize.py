@@ -30,14 +30,16 @@ _QUOTES = {opening: marks for opening, *marks in map(str.split, _QUOTE_TABLE.str
 _ELIDING = frozenset(("ca", "fr", "it"))
 """languages in which words such as l' and dell' are joined to the next word"""
 _CURRENCIES = frozenset("$ £ € ¥".split())
-_ENTITIES = frozenset("amp quot lt gt apos nbsp".split())
-_CLITICS = frozenset("'s 're 've 'll 'd 'm n't".split())
+_ENTITIES = frozenset(("amp", "quot", "lt", "gt", "apos", "nbsp"))
+_CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m", "n't"))
 _PRONOUNS = frozenset("i you he she it we they what that who there where here how let".split())
 _NEGATED = frozenset(
     "do does did is are was were has have had ca could wo would should must need ai might".split()
 )
 """words that `nt` follows in text without apostrophes, as in `dont`"""
-_SPLIT_WORDS = frozenset(("can not", "gon na", "wan na", "got ta", "y' all"))
+_SPLIT_WORDS = frozenset(
+    (("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all"))
+)
 """words that spaCy splits into two tokens"""
 _BARE_CLITICS = frozenset("s d m re ve ll".split())
 
@@ -144,7 +146,7 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
     token = token.lower().replace("’", "'")
     if language == "de":
         return token == "'s"
-    if token in _CLITICS or f"{previous} {token}" in _SPLIT_WORDS:
+    if token in _CLITICS or (previous, token) in _SPLIT_WORDS:
         return True
     if language == "fr" and token[0] == "-" and token[1:2].isalpha():
         return True  # "est", "-il"
