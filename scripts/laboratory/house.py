@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 189_910,
+    "package: tokens": 190_170,
     "laboratory: tokens": 63_183,
     "web: lines": 3_584,
     "tests: tokens": 234_212,
