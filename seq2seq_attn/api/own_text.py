@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from seq2seq_attn.api.text_counts import Counts, Kind, Side
+from seq2seq_attn.api.text_counts import Counts, Side
 from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
@@ -62,16 +62,9 @@ NUM_VALIDATIONS = 20
 PATIENCE = 7
 """Number of validations without a better score after which training ends."""
 
-_TOKENS: dict[tuple[Kind, Kind], tuple[str, str | None]] = {
-    ("spelled", "spelled"): ("characters", None),
-    ("spelled", "symbols"): ("characters", "spaces"),
-    ("symbols", "spelled"): ("spaces", "characters"),
-    ("symbols", "symbols"): ("spaces", None),
-    ("sentences", "spelled"): ("sentencepiece", "characters"),
-    ("sentences", "symbols"): ("sentencepiece", "spaces"),
-}
-"""The tokenizers of source and target by the kinds of their lines. None stands for the tokenizer of
-the source. If a pair of kinds is missing, the configuration has the tokenizer."""
+_TOKENS = {"spelled": "characters", "symbols": "spaces", "sentences": "sentencepiece"}
+"""The tokenizers by the kind of lines. If targets are sentences, the configuration has the
+tokenizer."""
 _KINDS = {
     "spelled": "single words or names",
     "symbols": "words from a closed list",
@@ -201,7 +194,11 @@ def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
     if _can_spell_sentences(source, target):
         log.info("tokenizer: characters, because %s that are short enough", reason)
         return "characters", None
-    name, target_name = _TOKENS.get((source.kind, target.kind), (data.tokenizer.name, None))
+    name: str = data.tokenizer.name
+    target_name = None
+    if target.kind != "sentences":
+        name = _TOKENS[source.kind]
+        target_name = None if target.kind == source.kind else _TOKENS[target.kind]
     # If the target has a tokenizer of its own, only the source is split into subwords.
     is_closed = source.is_closed and (target.is_closed or target_name is not None)
     if name == "sentencepiece" and is_closed:

@@ -56,18 +56,14 @@ class Side:
     @cached_property
     def words(self) -> Counter[str]:
         """Return how often each word occurs."""
-        words = Counter[str]()
-        for line in self.lines:
-            words.update(line.split() if separates_words(self.language) else line)
-        return words
+        if not separates_words(self.language):
+            return self.characters
+        return Counter(" ".join(self.lines).split())
 
     @cached_property
     def characters(self) -> Counter[str]:
         """Return how often each character occurs."""
-        characters = Counter[str]()
-        for line in self.lines:
-            characters.update(line)
-        return characters
+        return Counter("".join(self.lines))
 
     @cached_property
     def is_closed(self) -> bool:

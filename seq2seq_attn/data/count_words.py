@@ -177,11 +177,8 @@ def find_copied(sources: Sentences, targets: Sentences) -> list[str]:
     """
     words = set(chain.from_iterable(sources))
     num_types = Counter(map(kind_of, words))
-    num_words: Counter[str] = Counter()
-    num_copied: Counter[str] = Counter()
-    for source, target in zip(sources, targets, strict=True):
-        num_words.update(map(kind_of, source))
-        num_copied.update(map(kind_of, source & target))
+    num_words = Counter(map(kind_of, chain.from_iterable(sources)))
+    num_copied = Counter(map(kind_of, chain.from_iterable(map(set.__and__, sources, targets))))
     has_sentences = num_words.total() > _MANY_WORDS * len(sources)
     copied = []
     for kind in KINDS:

@@ -3,8 +3,6 @@
 `data.corpus` chooses Multi30k, captions with gold links, or files of the user.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -43,13 +43,13 @@ RUN_CORPUS = "corpus.json"
 Values = npt.NDArray[Any]
 
 
+@dataclass(eq=False)
 class SequenceStore:
     """Sequences of values of one type, in a file of values and a file of offsets. Both files are
     memory-mapped on first use."""
 
-    def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
-        self._path = path
-        self._dtype = dtype
+    path: Path
+    dtype: type[np.generic] = np.int32
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -62,18 +62,18 @@ class SequenceStore:
 
     def exists(self) -> bool:
         """Return whether the files exist."""
-        return _offsets_path(self._path).is_file()
+        return _offsets_path(self.path).is_file()
 
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Return [sequences + 1]: the index in `values` at which each sequence starts, then the
         number of values."""
-        return np.array(_map(_offsets_path(self._path), np.int64))
+        return np.array(_map(_offsets_path(self.path), np.int64))
 
     @cached_property
     def values(self) -> Values:
         """Return the values of all sequences, one after the other."""
-        return _map(self._path, self._dtype)
+        return _map(self.path, self.dtype)
 
 
 class TokenStore:

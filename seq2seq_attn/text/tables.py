@@ -12,7 +12,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +49,9 @@ _ENTITY = re.compile(r"&(?!amp;|lt;|gt;|quot;|apos;)[a-zA-Z]\w*;")
 """an HTML entity that XML does not define"""
 
 log = logging.getLogger(__name__)
+
+_LOGGED: set[Path] = set()
+"""tables whose first cell with line breaks and separators has been logged"""
 
 
 class Form(NamedTuple):
@@ -238,25 +240,18 @@ def _delimited_rows(path: Path) -> Rows:
     else:
         cells = enumerate((line.split("\t") if line.strip() else [] for line in lines), 1)
     delimiter = dialect.options.get("delimiter", "\t")
-    doubtful_line = 0
     for number, row in cells:
         if row is None or (row and len(row) != len(keys)):
             yield number + num_skipped, None
             continue
-        if any("\n" in cell and delimiter in cell for cell in row):
-            doubtful_line = doubtful_line or number + num_skipped
+        is_doubtful = any("\n" in cell and delimiter in cell for cell in row)
+        if is_doubtful and path not in _LOGGED:
+            _LOGGED.add(path)  # a table is read several times
+            message = "%s, line %d: a cell with line breaks and separators; check its quotes"
+            log.info(message, path, number + num_skipped)
         texts = map(one_line, row) if dialect.options else row
         # The row of a blank line has no texts.
         yield number + num_skipped, dict(zip(keys, texts, strict=False))
-    if doubtful_line:
-        _log_cell(path, doubtful_line)
-
-
-@cache
-def _log_cell(path: Path, line: int) -> None:
-    """Log a cell that may hold rows. A table is read several times, but the cell is logged once."""
-    message = "%s, line %d: a cell with line breaks and separators; check its quotation marks"
-    log.info(message, path, line)
 
 
 def _json_rows(path: Path) -> Rows:

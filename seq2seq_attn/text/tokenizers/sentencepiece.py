@@ -37,9 +37,6 @@ class SentencePieceTokenizer(Tokenizer):
         self.subwords: list[str] = [self._processor.id_to_piece(number) for number in numbers]
         """the subwords of the model in the order of SentencePiece's ids"""
 
-    def tokenize(self, text: str) -> list[str]:
-        return self.tokenize_many([text])[0]
-
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize_marked(text, lowercase=self.lowercase) for text in texts]
         encoded: list[list[int]] = self._processor.encode(lines, num_threads=1)

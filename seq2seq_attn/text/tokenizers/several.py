@@ -37,9 +37,6 @@ class SeveralSources(Source):
         # The column that names files of vectors; the first one if all columns are text.
         self._vector_column = self.vector_sizes.index(self.vector_size)
 
-    def tokenize(self, text: str) -> list[str]:
-        return self.tokenize_many([text])[0]
-
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [self._split(text) for text in texts]
         by_column = []

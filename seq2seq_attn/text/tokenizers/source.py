@@ -16,7 +16,7 @@ Shapes: S source positions without EOS, F dimension of a vector.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,13 +53,14 @@ class Source(ABC):
         text."""
         return next(filter(None, self.vector_sizes), None)
 
-    @abstractmethod
     def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of one line. A blank line has no tokens.
+        """Return the tokens of one line. A blank line has no tokens. A subclass overrides this
+        method or `tokenize_many`.
 
         Raises:
             UserError: a column is missing, or names a file that cannot be read.
         """
+        return self.tokenize_many([text])[0]
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the tokens of each line. Some subclasses are faster than a call of `tokenize` per

@@ -1,7 +1,5 @@
 """spaCy's rule-based word tokenizers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cached_property
