@@ -14,7 +14,6 @@ from seq2seq_attn.errors import UsageError
 TOOLS = (
     "golden",
     "house",
-    "languages",
     "own_texts",
     "page",
     "picture",
