@@ -25,7 +25,6 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path):
     assert ways <= {row["name"] for row in tutorial["rows"]}
     assert tutorial["differences"]["fp32"]["loss"] < 1e-5
     assert all(row["sentences_per_s"] > 0 for row in records["text"]["rows"])
-    assert records["tests"]["summaries"][0].startswith("1 passed")
     assert records["bleu"]["seconds"].keys() == {"prepare", "train", "translate"}
 
 

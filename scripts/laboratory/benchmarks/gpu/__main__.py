@@ -27,7 +27,6 @@ BLOCKS = {
         "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate",
     ),
     "peers": (4, "training speed of JoeyNMT against ours, by their own commands"),
-    "tests": (4, "the device tests, the golden loss curves, the contracts on the GPU"),
     "text": (3, "translation speed of the run of bleu, from text to text"),
 }
 """the minutes that a block may take, and what it measures"""

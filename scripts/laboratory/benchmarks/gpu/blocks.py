@@ -196,37 +196,12 @@ def against_joeynmt(device: torch.device) -> Record:
     return {"hidden_size": size, "batch_size": 64, "rows": rows}
 
 
-def tests(device: torch.device) -> Record:
-    """The device tests, the golden loss curves and the contracts of variants, at the same time."""
-    # warnings are shown, not errors: another torch on another machine deprecates other things
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"]
-    side_by_side = ["-n", "8"] if importlib.util.find_spec("xdist") else []
-    ignored = [
-        f"--ignore=tests/contract/test_{name}.py" for name in ("configs", "imported")
-    ]  # of the CPU
-    selections = [
-        ["-m", "device", "tests/device"],
-        ["-m", "device", "tests/golden"],
-        ["tests/contract", "--device", "cuda", *ignored, *side_by_side],
-    ]
-    if device == CPU:
-        selections = [["tests/golden", "-k", "stored and dot and not scaled"]]
-    started = [
-        subprocess.Popen([*command, *one], stdout=subprocess.PIPE, text=True) for one in selections
-    ]
-    outputs = [process.communicate()[0] for process in started]
-    if any(process.returncode for process in started):
-        raise UserError("pytest:\n" + "\n".join(outputs))
-    return {"summaries": [output.splitlines()[-1].strip("= ") for output in outputs]}
-
-
 RUN: dict[str, Callable[[torch.device], Record]] = {
     "check": check,
     "training": partial(training, name="tutorial"),
     "training-multi30k": partial(training, name="multi30k"),
     "bleu": raw_text_to_bleu,
     "peers": against_joeynmt,
-    "tests": tests,
     "text": text,
 }
 
