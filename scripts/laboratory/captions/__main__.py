@@ -1,29 +1,22 @@
 """Write corpora of captions as text: `python -m scripts.laboratory.captions [NAME]...`; without a
 name, the embedded one."""
 
-import argparse
+import sys
 from pathlib import Path
 
 from scripts.laboratory.captions.corpora import CORPORA
 
+DATA = Path("data")
+
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m scripts.laboratory.captions",
-        description="Write corpora of captions as text.",
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", default=["captions"], help=", ".join(CORPORA)
-    )
-    parser.add_argument(
-        "--dir", type=Path, default=Path("data"), help="folder of the corpora; default: %(default)s"
-    )
-    options = parser.parse_args()
-    if unknown := [name for name in options.names if name not in CORPORA]:
-        parser.error(f"{unknown[0]!r}: expected {', '.join(CORPORA)}")
-    for name in options.names:
-        CORPORA[name](options.dir / name)
-        print(options.dir / name)
+    names = sys.argv[1:] or ["captions"]
+    for name in names:
+        if name not in CORPORA:
+            sys.exit(f"{name!r}: expected {', '.join(CORPORA)}")
+    for name in names:
+        CORPORA[name](DATA / name)
+        print(DATA / name)
 
 
 if __name__ == "__main__":

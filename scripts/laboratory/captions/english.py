@@ -62,8 +62,7 @@ def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = Tr
         tokens += [*auxiliary[:1], *subject, *negation, *auxiliary[1:], *middle, *rest]
     else:
         # what follows the first word of "wants to", "is being" stays behind it
-        split = 1 if negation else len(auxiliary)
-        tokens += [*subject, *auxiliary[:split], *negation, *auxiliary[split:], *middle, *rest]
+        tokens += [*subject, *auxiliary[:1], *negation, *auxiliary[1:], *middle, *rest]
     tokens += _complements(clause)
     return tokens + _trailing(clause)
 
@@ -161,13 +160,13 @@ def _complements(clause: Clause) -> list[Token]:
         tokens += english_np(clause.dative)
     if _manner_place(clause) == "behind the object":
         tokens += manner
-    if clause.prepositional is not None and clause.gap != "prepositional":
+    if clause.prepositional is not None:
         tokens += english_pp(clause.prepositional)
     if clause.direction is not None:
         tokens += english_pp(clause.direction)
     if clause.means is not None:
         tokens += clause.means.english()
-    if clause.place is not None and clause.front != "place" and clause.gap != "place":
+    if clause.place is not None and clause.front != "place":
         tokens += english_pp(clause.place)
     if clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid:
         tokens += clause.time.english()
@@ -230,7 +229,7 @@ def _determiner(phrase: NounPhrase) -> list[Token]:
         last = possessor[-1]
         return [*possessor[:-1], Token(f"{last.text}'s", (*last.keys, key))]
     kind = phrase.determiner
-    if kind == "sein" and phrase.owner is not None:
+    if phrase.owner is not None:
         return words("their" if phrase.owner.is_many else _POSSESSIVE[phrase.owner.gender], key)
     word = {
         "der": "the",

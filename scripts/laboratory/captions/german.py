@@ -72,8 +72,7 @@ def _tidy_commas(tokens: list[Token]) -> list[Token]:
     tidy: list[Token] = []
     for token in tokens:
         if tidy and tidy[-1].text == COMMA and token.text in (COMMA, ".", "?"):
-            merged = tidy.pop()
-            token = Token(token.text, token.keys + merged.keys) if token.text == COMMA else token
+            tidy.pop()
         tidy.append(token)
     return tidy
 
@@ -232,10 +231,9 @@ def german_pp(pp: PrepositionalPhrase, skip: Clause | None = None) -> list[Token
     """A prepositional phrase; in dem -> im and its like are one token with the keys of both."""
     tokens = german_np(pp.phrase, pp.case, skip)
     key: Key = (pp.uid, "prep")
-    if pp.phrase.determiner == "der":
-        contracted = _CONTRACTIONS.get((pp.de, tokens[0].text))
-        if contracted is not None:
-            return [Token(contracted, (key, *tokens[0].keys)), *tokens[1:]]
+    contracted = _CONTRACTIONS.get((pp.de, tokens[0].text))
+    if contracted is not None:
+        return [Token(contracted, (key, *tokens[0].keys)), *tokens[1:]]
     return [Token(pp.de, (key,)), *tokens]
 
 
@@ -305,11 +303,11 @@ def _determiner(phrase: NounPhrase, case: Case, number: str) -> list[Token]:
     if kind in ("dieser", "jeder"):
         return words(kind[:-2] + ending, key)
     stem = kind
-    if kind == "sein" and phrase.owner is not None:
+    if phrase.owner is not None:
         stem = "sein" if phrase.owner.gender != "f" and not phrase.owner.is_many else "ihr"
     if kind in ("ein", "kein", "sein"):
         text = stem if (case, number) in _BARE else stem + ending
-        return words(text, key, (phrase.uid, "not")) if kind == "kein" else words(text, key)
+        return words(text, key, (phrase.uid, "not"))
     return words(kind[:-1] + _ENDINGS[case]["p"], key) if kind else []
 
 
@@ -320,7 +318,7 @@ def _ending(determiner: str, case: Case, number: str) -> str:
         return _weak_ending(case, number)
     if determiner in ("ein", "kein", "sein"):
         return ending if (case, number) in _BARE else _weak_ending(case, number)
-    return "en" if case == "gen" and number in ("m", "n") else ending
+    return ending
 
 
 def _weak_ending(case: Case, number: str) -> str:

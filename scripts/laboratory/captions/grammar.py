@@ -17,7 +17,7 @@ from scripts.laboratory.captions.tree import (
     Tense,
 )
 
-_EVENTS: Classes = frozenset({"event", "shown"})
+_EVENTS: Classes = frozenset({"event"})
 _MODES: dict[Tense, Mode] = {"present": "present", "past": "perfect", "future": "future"}
 _TIMES: dict[Mode, Classes] = {
     "present": frozenset({"present", "progressive", "habit"}),

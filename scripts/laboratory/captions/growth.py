@@ -29,10 +29,7 @@ from scripts.laboratory.captions.tree import (
 )
 
 _MAX_DEPTH = 2
-_MAX_FOLLOWING = 2
-_POSSESSIONS = frozenset(
-    {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"}
-)
+_POSSESSIONS = frozenset({"thing", "clothes", "pet", "vehicle", "furniture", "building", "toy"})
 
 Option = Callable[[int], int]
 """Adds its part if that costs at most this many tokens; returns the cost, 0 if it added nothing."""
@@ -159,8 +156,8 @@ class Growth:
 
     def _add_predicate_degree(self, clause: Clause, left: int) -> int:
         assert clause.predicate is not None  # only then it is offered
-        word, degree = clause.predicate
-        if degree is not None or not word.has_degrees:
+        word, _ = clause.predicate
+        if not word.has_degrees:
             return 0
         clause.predicate = (word, self._grammar.degree())
         return 1
@@ -184,14 +181,14 @@ class Growth:
         return cost
 
     def _add_manner(self, clause: Clause, left: int) -> int:
-        if clause.manner is not None or clause.is_negated or self._has_tail(clause):
+        if clause.is_negated or self._has_tail(clause):
             return 0
         clause.manner = self._grammar.manner(clause)
         return 1
 
     def _add_means(self, clause: Clause, left: int) -> int:
         means = self._grammar.fixed(self._grammar.choose(self._grammar.lexicon.means))
-        if len(means.de) > left or self._has_tail(clause):
+        if len(means.de) > left:
             return 0
         clause.means = means
         return len(means.de)
@@ -252,7 +249,7 @@ class Growth:
 
     def _add_following(self, phrase: NounPhrase, clause: Clause, left: int) -> int:
         """und with another noun phrase of the kind."""
-        if phrase.has_tail or len(phrase.following) >= _MAX_FOLLOWING or left < 2:
+        if phrase.has_tail or phrase.following or left < 2:
             return 0
         if phrase.determiner in ("kein", "sein") or clause.front == "accusative":
             return 0
@@ -277,7 +274,7 @@ class Growth:
         cost = 1 + len(german_np(other, "acc"))
         if cost > left or other.determiner == "jeder" or phrase.determiner == "jeder":
             return 0
-        phrase.following.append(other)
+        phrase.following = other
         self._offer_phrase(other, None)
         return cost
 
@@ -308,7 +305,7 @@ class Growth:
 
     def _add_shared(self, clause: Clause, left: int) -> int:
         """und with a second verb of the same subject."""
-        if clause.has_second_clause or clause.verb is COPULA or clause.is_negated or left < 3:
+        if clause.has_second_clause or clause.verb is COPULA or clause.is_negated:
             return 0
         if clause.mode not in ("present", "perfect", "future", "modal"):
             return 0

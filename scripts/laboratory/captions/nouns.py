@@ -26,7 +26,7 @@ _INDEFINITE_WEIGHTS = (70, 18, 12)
 _PLACES = ("der", "ein", "dieser")
 _PLACE_WEIGHTS = (65, 27, 8)
 _OWNED = frozenset({"clothes", "pet", "thing", "toy", "furniture", "readable", "vehicle", "kin"})
-_UNCOUNTED = frozenset({"room", "area", "water", "event", "shown", "building"})
+_UNCOUNTED = frozenset({"room", "area", "water", "event", "building"})
 _NAME_SHARE, _SHORT_NAME_SHARE = 0.28, 0.6
 _HERR = {"m": ("Herr", "Herrn", "Mr"), "f": ("Frau", "Frau", "Ms")}
 
@@ -43,13 +43,11 @@ class NounPhrases:
         self.rng = rng
         self._uid = 0
         self._used: set[Noun] = set()
-        self.name_share = _NAME_SHARE
         self.numerals = [(i, de, en) for i, (de, en) in enumerate(self.lexicon.numerals.items())]
 
     def reset(self, *, is_short: bool = False) -> None:
         """Begin a new sentence; a short one has names more often, since they are the shortest noun
         phrases."""
-        self._uid = 0
         self.name_share = _SHORT_NAME_SHARE if is_short else _NAME_SHARE
         self._used.clear()
 
@@ -110,8 +108,6 @@ class NounPhrases:
                 return
         if form in ("bare", "ein"):
             kind = form
-        elif form == "indefinite" and noun.classes & _UNCOUNTED:
-            kind = "ein"
         elif form == "place" or noun.classes & _UNCOUNTED:
             kind = self.weighted(_PLACES, _PLACE_WEIGHTS)
         elif form == "indefinite":
@@ -195,8 +191,6 @@ class NounPhrases:
         Raises:
             Impossible: none fits.
         """
-        if phrase.determiner == "pronoun":
-            raise Impossible
         word = self.choose(adjectives_of(phrase.noun.classes))
         if word.rank in phrase.barred_ranks:
             raise Impossible
@@ -229,8 +223,4 @@ def can_own(phrase: NounPhrase) -> bool:
 
 def can_be_pronoun(phrase: NounPhrase) -> bool:
     """Whether a pronoun for it has one translation: das Kind could be he, she or it."""
-    return (not phrase.is_person or can_own(phrase)) and phrase.determiner not in (
-        "jeder",
-        "kein",
-        "pronoun",
-    )
+    return (not phrase.is_person or can_own(phrase)) and phrase.determiner != "jeder"

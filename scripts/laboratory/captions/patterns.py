@@ -315,7 +315,7 @@ def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
         sentence = Sentence(uid, [main], opening=opening)
     elif pattern == "question":
         clause = grammar.clause(
-            "past" if tense == "past" else "present",
+            tense,
             mode="perfect" if tense == "past" else "present",
         )
         sentence = Sentence(grammar.uid(), [clause], is_question=True)

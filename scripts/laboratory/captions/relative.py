@@ -4,7 +4,7 @@ from scripts.laboratory.captions.grammar import Grammar
 from scripts.laboratory.captions.nouns import Impossible, accepts
 from scripts.laboratory.captions.tree import Clause, Mode, NounPhrase, Tense
 
-MEASURED = frozenset({"money", "weight", "duration", "material"})
+MEASURED = frozenset({"money", "weight", "duration"})
 """classes of nouns that have no relative clause"""
 DATIVE = ("dative",)
 OBJECT = ("accusative",)
@@ -28,11 +28,11 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
         phrases.append(clause.accusative)
     if clause.dative is not None and clause.gap != "dative":
         phrases.append(clause.dative)
-    if clause.prepositional is not None and clause.gap != "prepositional":
+    if clause.prepositional is not None:
         phrases.append(clause.prepositional.phrase)
     if clause.direction is not None:
         phrases.append(clause.direction.phrase)
-    if clause.place is not None and clause.gap != "place":
+    if clause.place is not None:
         phrases.append(clause.place.phrase)
     return [phrase for phrase in phrases if phrase.determiner != "pronoun"]
 
@@ -42,16 +42,14 @@ def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
     last."""
     if phrase.name or phrase.has_tail:
         return False
-    if phrase.following or phrase.determiner == "kein" or phrase.noun.classes & MEASURED:
+    if phrase.following or phrase.determiner == "kein":
         return False
     if phrase is clause.subject and not clause.is_existential:
         return True
-    if clause.means is not None or clause.manner is not None or clause.shared is not None:
+    if clause.manner is not None or clause.shared is not None:
         return False
     if clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid:
         return False
-    if clause.front == "place" and clause.is_existential:
-        return phrase is clause.subject
     phrases = phrases_of(clause)
     if (
         clause.front == "place"

@@ -57,14 +57,14 @@ class NounPhrase:
     attribute: PrepositionalPhrase | None = None
     relative: Clause | None = None
     barred_ranks: set[int] = field(default_factory=set)
-    following: list[NounPhrase] = field(default_factory=list)
+    following: NounPhrase | None = None
 
     @property
     def is_many(self) -> bool:
         """Whether a verb agrees with it in the plural."""
         if self.owner is not None and self.determiner == "pronoun":
             return self.owner.is_many
-        return self.is_plural or bool(self.following)
+        return self.is_plural or self.following is not None
 
     @property
     def has_tail(self) -> bool:
@@ -79,19 +79,17 @@ class NounPhrase:
     @property
     def is_definite(self) -> bool:
         """Whether it stands early in the German middle field."""
-        return self.determiner in ("der", "dieser", "sein", "jeder", "pronoun") or bool(self.name)
+        return self.determiner in ("der", "dieser", "sein", "jeder") or bool(self.name)
 
 
 def coordinate(
     phrase: NounPhrase, conjunction: str, tokens_of: Callable[[NounPhrase], list[Token]]
 ) -> list[Token]:
-    """A noun phrase and those that follow it, with commas and a conjunction."""
+    """A noun phrase and the phrase that follows it, with a conjunction."""
     tokens = tokens_of(phrase)
-    for other in phrase.following:
-        is_last = other is phrase.following[-1]
-        text = conjunction if is_last else COMMA
-        tokens += words(text, (other.uid, "and" if is_last else "comma"))
-        tokens += tokens_of(other)
+    if phrase.following is not None:
+        tokens += words(conjunction, (phrase.following.uid, "and"))
+        tokens += tokens_of(phrase.following)
     return tokens
 
 
@@ -184,9 +182,7 @@ class Clause:
     @property
     def is_indefinite_negation(self) -> bool:
         """Whether the negation is `kein` on the object."""
-        return (
-            self.is_negated and self.accusative is not None and self.accusative.determiner == "kein"
-        )
+        return self.accusative is not None and self.accusative.determiner == "kein"
 
 
 @dataclass(eq=False, slots=True)
