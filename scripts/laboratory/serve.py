@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.laboratory.benchmarks.measure import publish
+from scripts.laboratory.benchmarks.prepare import proportional_bytes
 from scripts.laboratory.harness.records import RECORDS, Record
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
@@ -64,16 +65,6 @@ class Server(NamedTuple):
 
     process: subprocess.Popen[bytes]
     port: int
-
-    def memory_mib(self) -> float:
-        """The resident memory of it and of the process that it starts."""
-        own = Path(f"/proc/{self.process.pid}")
-        children = (own / "task" / own.name / "children").read_text(encoding="utf-8").split()
-        kib = 0
-        for folder in (own, *(own.with_name(child) for child in children)):
-            status = (folder / "status").read_text(encoding="utf-8")
-            kib += int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
-        return kib / 1024
 
 
 @contextmanager
@@ -162,7 +153,7 @@ def measure(run: Path, amount: Amount) -> Record:
     def serve(_: int) -> float:
         turn = ask_all(server.port, texts, amount.clients, amount.turn_s)
         answers.extend(turn)
-        memory.append(server.memory_mib())
+        memory.append(proportional_bytes(server.process.pid) / 2**20)
         return sum(answer.status == 200 for answer in turn)
 
     def translate(_: int) -> float:
