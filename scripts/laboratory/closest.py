@@ -10,6 +10,7 @@ sentence chrF.
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from sacrebleu import sentence_chrf
@@ -34,16 +35,13 @@ def closest(
 ) -> list[tuple[str, str]]:
     """The new pairs. A translation is a line `number ||| text ||| log P ||| score`, numbered from
     0."""
-    best: dict[int, tuple[float, str]] = {}
-    for line in translations:
-        number, text, *_ = line.split(" ||| ")
-        index = int(number)
-        scored = sentence_chrf(text, [references[index]]).score, text
-        if text.strip() and scored[0] > best.get(index, (-1.0, ""))[0]:
-            best[index] = scored
     known = set(zip(sources, references, strict=True))
-    return [
-        pair
-        for index, (_, text) in sorted(best.items())
-        if (pair := (sources[index], text)) not in known
-    ]
+    pairs = []
+    for number, lines in groupby(translations, key=lambda line: line.split(" ||| ")[0]):
+        index = int(number)
+        texts = [line.split(" ||| ")[1] for line in lines]
+        best = max(texts, key=lambda text: sentence_chrf(text, [references[index]]).score)
+        pair = (sources[index], best)
+        if best.strip() and pair not in known:
+            pairs.append(pair)
+    return pairs

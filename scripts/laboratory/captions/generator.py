@@ -89,8 +89,7 @@ def _draw(
                 break
         else:
             raise ValueError(f"fewer than {num_pairs} different sentences of {length} tokens")
-        if is_unique:
-            seen.add(pair.source)
+        seen.add(pair.source)
         yield pair
 
 

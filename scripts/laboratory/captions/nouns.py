@@ -212,8 +212,6 @@ def accepts(classes: Classes, phrase: NounPhrase) -> bool:
 
 def can_own(phrase: NounPhrase) -> bool:
     """Whether his, her or their is clear: persons, but not das Kind or das Mädchen."""
-    if phrase.determiner == "pronoun":
-        return phrase.owner is not None and can_own(phrase.owner)
     return (
         phrase.is_person
         and (phrase.is_many or phrase.gender != "n")
