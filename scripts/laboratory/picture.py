@@ -12,6 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from scripts.laboratory.demo import ATTENTION, SENTENCE
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record
+from scripts.laboratory.pages.pictures import BLUE, ORANGE, plot_lines
 from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
@@ -19,11 +20,7 @@ from seq2seq_attn.translate.attention_map import MAP_COLORS, AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
 
 PICTURE = ROOT / "docs" / "plots" / "readme.png"
-ARMS = (
-    ("with attention", "#0a3c7a", "o", (0, -16)),
-    ("with one fixed vector", "#d55e00", "s", (0, 10)),
-)
-"""label, color, marker, and where the label is, in points from the middle of the curve"""
+ARMS = {"attention": BLUE, "one fixed vector": ORANGE}
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -54,26 +51,17 @@ def draw_attention(axes: Axes, attention: AttentionMap) -> None:
         spine.set_visible(False)
 
 
-def draw_curves(axes: Axes, buckets: list[Record]) -> None:
-    for i, (label, color, marker, offset) in enumerate(ARMS):
+def draw_curves(axes: Axes, buckets: Sequence[Record]) -> None:
+    """BLEU of both models by length, with its 95 % bootstrap band."""
+    lines = []
+    for i, (label, color) in enumerate(ARMS.items()):
         scores = []
         for bucket in buckets:
             [bleu] = [measure for measure in bucket["measures"] if measure["name"] == "bleu"]
-            scores.append(bleu["runs"][i])
-        values = [score["score"] for score in scores]
-        low = [score["low"] for score in scores]
-        high = [score["high"] for score in scores]
-        axes.fill_between(range(len(values)), low, high, color=color, alpha=0.18, linewidth=0)
-        axes.plot(values, color=color, marker=marker, linewidth=2)
-        middle = (len(values) // 2, values[len(values) // 2])
-        axes.annotate(
-            label, middle, offset, textcoords="offset points", color=color, fontsize=12, ha="left"
-        )
-    axes.set_xticks(
-        range(len(buckets)), [bucket["label"].replace(" and more", "+") for bucket in buckets]
-    )
-    axes.set_xlabel("German tokens in the sentence", fontsize=11)
-    axes.set_ylabel("BLEU (95 % bootstrap band)", fontsize=11)
-    axes.set_ylim(0, 100)
-    axes.grid(axis="y", color="0.9")
+            scores.append({"mean": bleu["runs"][i]["score"], **bleu["runs"][i]})
+        values = {key: [score[key] for score in scores] for key in ("mean", "low", "high")}
+        lines.append({"label": label, "color": color, "width": 3.0, **values})
+    ticks = [bucket["label"].replace(" and more", "+") for bucket in buckets]
+    x_label = "German tokens in the sentence; BLEU with its 95 % bootstrap band"
+    plot_lines(axes, {"lines": lines, "ticks": ticks, "x_label": x_label})
     axes.spines[["top", "right"]].set_visible(False)
