@@ -16,8 +16,6 @@ ABOUT = {
     "packed products": "weights of search in oneDNN's own layout",
 }
 """pieces of `seq2seq_attn/model/fast`"""
-NOT_SHOWN = ("cores", "revisions")
-"""records that the page does not use"""
 IN_PACKAGE = IN_TRAINING.keys() | IN_SEARCH.keys()
 """those that the benchmark of today's package measures"""
 
@@ -25,7 +23,7 @@ IN_PACKAGE = IN_TRAINING.keys() | IN_SEARCH.keys()
 def speed_page(speed_records: Mapping[str, Record]) -> str:
     """The text of the page."""
     records = dict(speed_records)
-    shown = {name: record for name, record in records.items() if name not in NOT_SHOWN}
+    shown = dict(speed_records)
     raced = race.race()
     records["race"] = raced | {"leads": race.leads(raced)}
     shown["../records/race"] = raced
