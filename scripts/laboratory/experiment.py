@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal
@@ -147,16 +148,12 @@ class Results:
     runs_by_arm: dict[str, list[Run]]
 
     @property
-    def runs(self) -> list[tuple[str, Run]]:
-        return [(arm, run) for arm, runs in self.runs_by_arm.items() for run in runs]
-
-    @property
     def path(self) -> Path:
         return ROOT / self.experiment.record
 
     @cached_property
     def report(self) -> Report:
-        return self.evaluate([run for _, run in self.runs], "report")
+        return self.evaluate([*chain(*self.runs_by_arm.values())], "report")
 
     def evaluate(self, runs: Sequence[Run], name: str, **options: Any) -> Report:
         """The evaluation of some runs, with the options of the experiment, as `NAME.json` in its

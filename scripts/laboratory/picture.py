@@ -5,7 +5,6 @@ record `demo` (`scripts/lab run demo`).
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -24,8 +23,8 @@ ARMS = {"attention": BLUE, "one fixed vector": ORANGE}
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Draw it from the demo's run, or from the run that is named."""
-    run = Path(arguments[0]) if arguments else ROOT / ATTENTION
+    """Draw it from the demo's run."""
+    run = ROOT / ATTENTION
     [translation] = load(run).translate([SENTENCE])
     attention = translation.attention_map()
     if attention is None:
