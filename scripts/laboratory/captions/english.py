@@ -52,7 +52,7 @@ def _clause(clause: Clause, *, is_question: bool = False, has_subject: bool = Tr
         tokens += _relative_pronoun(clause)
     elif clause.link is not None:
         tokens += clause.link.english()
-    elif has_subject:
+    else:
         tokens += _front(clause)
     auxiliary, rest = _verbs(clause, is_question=is_question)
     subject = _subject(clause) if has_subject else []
@@ -178,10 +178,9 @@ def _trailing(clause: Clause) -> list[Token]:
     if clause.shared is not None:
         tokens += words("and", (clause.shared.uid, "and"))
         tokens += _clause(clause.shared, has_subject=False)
-    if clause.complement is not None:
-        tokens += _clause(clause.complement)
-    if clause.subordinate is not None:
-        tokens += _clause(clause.subordinate)
+    for inner in (clause.complement, clause.subordinate):
+        if inner is not None:
+            tokens += _clause(inner)
     return tokens
 
 
@@ -243,11 +242,10 @@ def _determiner(phrase: NounPhrase) -> list[Token]:
 
 def _relative_pronoun(clause: Clause) -> list[Token]:
     key: Key = (clause.uid, "relative")
-    is_person = clause.antecedent.is_person
     if clause.gap_phrase is not None:
         preposition = words(clause.gap_phrase.en, (clause.gap_phrase.uid, "prep"))
-        return preposition + words("whom" if is_person else "which", key)
-    if not is_person:
+        return preposition + words("which", key)
+    if not clause.antecedent.is_person:
         return words("that", key)
     return words("who" if clause.gap == "subject" else "whom", key)
 

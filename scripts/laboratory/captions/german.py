@@ -81,13 +81,12 @@ def german_clause(clause: Clause, order: str) -> list[Token]:
     """A clause in the order `second` (verb second), `first` (question, or behind a fronted clause),
     `last`, or `bare` (verb second without its subject, behind und)."""
     tokens: list[Token] = []
-    if order == "last":
-        if clause.gap:
-            tokens += _relative_pronoun(clause)
-        elif clause.link is not None:
-            tokens += clause.link.german()
+    if clause.gap:
+        tokens += _relative_pronoun(clause)
+    elif clause.link is not None:
+        tokens += clause.link.german()
     finite, end = _verbs(clause)
-    middle, extraposed = _middle_field(clause, order, has_bracket=bool(end) or order == "last")
+    middle, extraposed = _middle_field(clause, order)
     if order == "second":
         tokens += _front(clause)
     if order != "last":
@@ -95,7 +94,7 @@ def german_clause(clause: Clause, order: str) -> list[Token]:
     tokens += middle
     tokens += _verb_final(clause, finite, end) if order == "last" else end
     tokens += extraposed
-    return tokens + _trailing(clause, order)
+    return tokens + _trailing(clause)
 
 
 def _verb_final(clause: Clause, finite: list[Token], end: list[Token]) -> list[Token]:
@@ -106,11 +105,11 @@ def _verb_final(clause: Clause, finite: list[Token], end: list[Token]) -> list[T
     return end + finite
 
 
-def _trailing(clause: Clause, order: str) -> list[Token]:
+def _trailing(clause: Clause) -> list[Token]:
     tokens: list[Token] = []
     if clause.shared is not None:
         tokens += words("und", (clause.shared.uid, "and"))
-        tokens += german_clause(clause.shared, order if order == "last" else "bare")
+        tokens += german_clause(clause.shared, "bare")
     for inner in (clause.complement, clause.subordinate):
         if inner is not None:
             tokens += _between_commas(inner)
@@ -159,9 +158,7 @@ def _front(clause: Clause) -> list[Token]:
     return german_np(clause.subject, "nom")
 
 
-def _middle_field(
-    clause: Clause, order: str, *, has_bracket: bool
-) -> tuple[list[Token], list[Token]]:
+def _middle_field(clause: Clause, order: str) -> tuple[list[Token], list[Token]]:
     """Subject, dative, definite object, time, not, manner, place, indefinite object, the rest; and
     the relative clause that moves behind the bracket when it hangs on the last phrase."""
     parts = _middle_parts(clause, order)
@@ -169,7 +166,7 @@ def _middle_field(
     extraposed: list[Token] = []
     for i, (part, case) in enumerate(parts):
         is_last = i == len(parts) - 1 and clause.predicate is None and part is not clause.subject
-        moved = _hanging_relative(part) if is_last and has_bracket else None
+        moved = _hanging_relative(part) if is_last else None
         tokens += _part(part, case, skip=moved)
         if moved is not None:
             extraposed = _between_commas(moved)

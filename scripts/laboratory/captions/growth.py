@@ -68,7 +68,7 @@ class Growth:
         grammar, spent = self._grammar, 0
         while spent < budget:
             left = budget - spent
-            share = 0.65 if left > 12 else 0.4 if left >= 6 else 0.1 if left >= 4 else 0.0
+            share = 0.65 if left > 12 else 0.4 if left >= 6 else 0.1
             use_big = (
                 left >= 4
                 and (bool(self._big) or self._may_chain)
@@ -104,11 +104,8 @@ class Growth:
 
     def _offer_clause(self, clause: Clause) -> None:
         """List what may be added to a clause and to its parts."""
-        self._small += [
-            partial(self._add_time, clause),
-            partial(self._add_place, clause),
-        ]
-        self._small.append(partial(self._add_manner, clause))
+        for add in (self._add_time, self._add_place, self._add_manner):
+            self._small.append(partial(add, clause))
         if clause.verb.de == "reisen":
             self._small.append(partial(self._add_means, clause))
         if clause.predicate is not None:
@@ -254,7 +251,7 @@ class Growth:
         if phrase.determiner in ("kein", "sein") or clause.front == "accusative":
             return 0
         verb = clause.verb
-        if verb.frame in ("copula", "measure"):
+        if verb.frame == "measure":
             return 0
         if phrase not in (clause.subject, clause.accusative, clause.dative):
             return 0

@@ -45,7 +45,7 @@ class NounPhrases:
         self._used: set[Noun] = set()
         self.numerals = [(i, de, en) for i, (de, en) in enumerate(self.lexicon.numerals.items())]
 
-    def reset(self, *, is_short: bool = False) -> None:
+    def reset(self, *, is_short: bool) -> None:
         """Begin a new sentence; a short one has names more often, since they are the shortest noun
         phrases."""
         self.name_share = _SHORT_NAME_SHARE if is_short else _NAME_SHARE

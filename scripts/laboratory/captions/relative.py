@@ -22,18 +22,13 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
     """The noun phrases of a clause, those that a relative pronoun or a fronted clause replaces left
     out."""
     phrases: list[NounPhrase] = []
-    if clause.gap != "subject":
-        phrases.append(clause.subject)
-    if clause.accusative is not None and clause.gap != "accusative":
-        phrases.append(clause.accusative)
-    if clause.dative is not None and clause.gap != "dative":
-        phrases.append(clause.dative)
-    if clause.prepositional is not None:
-        phrases.append(clause.prepositional.phrase)
-    if clause.direction is not None:
-        phrases.append(clause.direction.phrase)
-    if clause.place is not None:
-        phrases.append(clause.place.phrase)
+    for role in ("subject", "accusative", "dative"):
+        phrase = getattr(clause, role)
+        if phrase is not None and clause.gap != role:
+            phrases.append(phrase)
+    for governed in (clause.prepositional, clause.direction, clause.place):
+        if governed is not None:
+            phrases.append(governed.phrase)
     return [phrase for phrase in phrases if phrase.determiner != "pronoun"]
 
 

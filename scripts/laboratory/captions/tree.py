@@ -165,13 +165,7 @@ class Clause:
         """What the relative pronoun stands for."""
         if self.gap_phrase is not None:
             return self.gap_phrase.phrase
-        phrases = {
-            "subject": self.subject,
-            "accusative": self.accusative,
-            "dative": self.dative,
-        }
-        phrase = phrases[self.gap]
-        assert phrase is not None  # the gap of a relative clause holds its antecedent
+        phrase: NounPhrase = getattr(self, self.gap)  # the subject or an object
         return phrase
 
     @property
