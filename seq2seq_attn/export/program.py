@@ -123,14 +123,11 @@ def _write_program(program: ExportedProgram, weights: _Weights) -> JsonObject:
 def _with_known_operations(program: ExportedProgram) -> ExportedProgram:
     """Replace operations that the interpreter lacks by simpler operations, if PyTorch can."""
     table: Any = torch.export.default_decompositions()
-    while True:
-        replaced = {}
-        for node in program.graph.nodes:
-            if node.target in table and _name(node.target) not in _KNOWN["operations"]:
-                replaced[node.target] = table.pop(node.target)
-        if not replaced:
-            return program
-        program = decompose(program, replaced)
+    unknown = {}
+    for operation, rule in table.items():
+        if _name(operation) not in _KNOWN["operations"]:
+            unknown[operation] = rule
+    return decompose(program, unknown)
 
 
 def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> JsonObject:

@@ -150,7 +150,7 @@ const Seq2Seq = (() => {
   }
   const add = (a, b) => inKernel('add', (x, y) => x + y, a, b);
   const mul = (a, b) => inKernel('mul', (x, y) => x * y, a, b);
-  const lerp = (a, b, weight) => inKernel('lerp', (x, y, w) => x + w * (y - x), a, b, weight);
+  const lerp = (a, b, weight) => add(a, mul(weight, map((x, y) => y - x, null, a, b)));
   const where = (condition, a, b) => map((is, x, y) => (is ? x : y), promote(a, b), condition, a, b);
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
 
@@ -312,10 +312,8 @@ const Seq2Seq = (() => {
     }
     return out;
   }
-  const sliceScatter = (x, part, ...bounds) => put(x, offsetsOf(...section(x, ...bounds)), part);
   const endOf = (index) => (index === -1 ? null : index + 1);
   const select = (x, axis, index) => squeeze(slice(x, axis, index, endOf(index)), axisOf(x, axis));
-  const selectScatter = (x, part, axis, index) => sliceScatter(x, part, axis, index, endOf(index));
 
   function unfold(x, axis, length, step) {
     const [at, strides] = [axisOf(x, axis), stridesOf(x.shape)];
@@ -324,10 +322,8 @@ const Seq2Seq = (() => {
   }
 
   function split(x, lengths, axis) {
-    const total = x.shape.at(axis ?? 0);
-    const list = Array.isArray(lengths) ? lengths : Array.from({ length: Math.ceil(total / lengths) }, () => lengths);
     let from = 0;
-    return list.map((length) => slice(x, axis, from, (from += length)));
+    return lengths.map((length) => slice(x, axis, from, (from += length)));
   }
 
   function cat(parts, axis) {
@@ -388,14 +384,6 @@ const Seq2Seq = (() => {
     return transpose(linear(rows, weight, bias), 1, 2);
   }
 
-  function attend(query, key, value, mask) {
-    const [queries, keys, values] = [query, key, value].map((x) => reshape(x, [-1, ...x.shape.slice(2)]));
-    const products = bmm(queries, transpose(keys, 1, 2));
-    const scores = mul(reshape(products, [...query.shape.slice(0, 3), -1]), 1 / Math.sqrt(query.shape[3]));
-    const masked = mask?.data instanceof Uint8Array ? where(mask, scores, -Infinity) : add(scores, mask ?? 0);
-    return reshape(bmm(reshape(softmax(masked, -1), products.shape), values), [...query.shape.slice(0, 3), -1]);
-  }
-
   // Run a graph for each element along the first axis. Return the last carried tensors, then the stacked outputs.
   function scan(body, carried, elements, others) {
     const steps = [{ next: carried }];
@@ -407,8 +395,9 @@ const Seq2Seq = (() => {
   }
 
   function arange(start, end, step, dtype) {
-    const Type = dtype ? typeNamed(dtype) : promote(start, end, step);
-    const data = new Type(Math.max(0, Math.ceil((end - start) / step))).map((_, i) => start + i * step);
+    const by = step ?? 1;
+    const Type = dtype ? typeNamed(dtype) : promote(start, end, by);
+    const data = new Type(Math.max(0, Math.ceil((end - start) / by))).map((_, i) => start + i * by);
     return tensor([data.length], data);
   }
 
@@ -416,9 +405,9 @@ const Seq2Seq = (() => {
   const OPERATIONS = {
     add, 'add.Tensor': add, 'add.Scalar': add, mul, 'mul.Tensor': mul, 'mul.Scalar': mul, 'lerp.Tensor': lerp, tanh, sigmoid,
     clone: (x) => x, detach: (x) => x,
+    copy: (x, y) => map((_, value) => value, x.data.constructor, x, y),
     floordiv: (a, b) => Math.floor(a / b),
     'sub.Tensor': (a, b) => map((x, y) => x - y, null, a, b),
-    'rsub.Scalar': (a, b) => map((x, y) => y - x, null, a, b),
     'div.Tensor': (a, b) => map((x, y) => x / y, Float32Array, a, b),
     'div.Tensor_mode': (a, b, mode) => map((x, y) => Math[mode](x / y), null, a, b), // the mode is `floor` or `trunc`
     logaddexp: (a, b) => map(logAddExp, Float32Array, a, b),
@@ -428,24 +417,19 @@ const Seq2Seq = (() => {
     isnan: (x) => map(Number.isNaN, Uint8Array, x),
     abs: (x) => map(Math.abs, null, x),
     neg: (x) => map((value) => -value, null, x),
-    square: (x) => mul(x, x),
     relu: (x) => map((value) => Math.max(value, 0), null, x),
     log_sigmoid: (x) => map((value) => -logAddExp(0, -value), Float32Array, x),
     bitwise_not: (x) => map(x.data instanceof Uint8Array ? (is) => 1 - is : (bits) => ~bits, null, x),
     'clamp.Tensor': (x, low, high) =>
       map((value, least, most) => Math.min(Math.max(value, least), most), x.data.constructor, x, low ?? -Infinity, high ?? Infinity),
-    clamp_min: (x, low) => map((value) => Math.max(value, low), null, x),
-    clamp_max: (x, high) => map((value) => Math.min(value, high), null, x),
     leaky_relu: (x, slope) => map((value) => (value > 0 ? value : value * (slope ?? 0.01)), null, x),
     round: (x) => map((value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value)), null, x),
     rsqrt: (x) => map((value) => 1 / Math.sqrt(value), Float32Array, x),
     reciprocal: (x) => map((value) => 1 / value, Float32Array, x),
-    'masked_fill.Scalar': (x, mask, value) => where(mask, value, x),
-    'where.self': where, 'where.ScalarOther': where, 'where.ScalarSelf': where,
-    type_as: (x, y) => map(Number, y.data.constructor, x),
+    'where.self': where,
     _to_copy: (x, dtype) => map(dtype === 'bool' ? Boolean : Number, typeNamed(dtype), x),
 
-    linear, bmm, mm: matmul, matmul, conv1d, scan, scaled_dot_product_attention: attend,
+    linear, bmm, mm: matmul, matmul, conv1d, scan,
     addmm: (bias, a, b) => add(matmul(a, b), bias),
     'sum.dim_IntList': (x, axis, keep) => reduce(x, axis, keep, sumOf, wholeType(x)),
     'mean.dim': (x, axis, keep) => reduce(x, axis, keep, (line) => sumOf(line) / line.length),
@@ -462,7 +446,6 @@ const Seq2Seq = (() => {
     mean: (x) => reduce(flat(x), 0, false, (line) => sumOf(line) / line.length),
     'prod.dim_int': (x, axis, keep) => reduce(x, axis, keep, (line) => line.reduce((a, b) => a * b, 1), wholeType(x)),
     'var.correction': (x, axis, correction, keep) => reduce(x, axis, keep, (line) => varianceOf(line, correction ?? 1)),
-    logsumexp: (x, axis, keep) => reduce(x, axis, keep, logSumExp),
     linalg_vector_norm: (x, order, axis, keep) =>
       reduce(x, axis, keep, (line) => sumOf(line.map((value) => Math.abs(value) ** order)) ** (1 / order)),
     'softmax.int': softmax,
@@ -477,9 +460,10 @@ const Seq2Seq = (() => {
     'squeeze.dim': (x, axis) => squeeze(x, axisOf(x, axis)),
     'squeeze.dims': (x, axes) => axes.map((axis) => axisOf(x, axis)).toSorted((a, b) => b - a).reduce(squeeze, x),
     index_select: (x, axis, index) => transpose(lookUp(transpose(x, 0, axis), [index]), 0, axis),
-    'transpose.int': transpose, 'slice.Tensor': slice, 'select.int': select, select_scatter: selectScatter,
-    slice_scatter: (x, part, axis, from, to, step) => sliceScatter(x, part, axis, from, to, step),
-    'split.Tensor': split, 'unsafe_split.Tensor': split, split_with_sizes: split, 'index.Tensor': lookUp,
+    'transpose.int': transpose, 'slice.Tensor': slice, 'select.int': select,
+    slice_scatter: (x, part, axis, from, to, step) => put(x, offsetsOf(...section(x, axis, from, to, step)), part),
+    select_scatter: (x, part, axis, index) => OPERATIONS.slice_scatter(x, part, axis, index, endOf(index)),
+    split_with_sizes: split, 'index.Tensor': lookUp,
     embedding: (weight, ids) => (weight.rows ? weight.numbersOf(ids) : lookUp(weight, [ids])),
     'scatter.value': (x, axis, index, value) => put(x, indexed(x, axis, index), value),
     'scatter.src': (x, axis, index, values) => put(x, indexed(x, axis, index), values),
@@ -487,14 +471,10 @@ const Seq2Seq = (() => {
     getitem: (list, index) => list[index],
     'sym_size.int': (x, axis) => x.shape.at(axis),
 
-    arange: (end, dtype) => arange(0, end, 1, dtype),
-    'arange.start': (start, end, dtype) => arange(start, end, 1, dtype),
     'arange.start_step': arange,
-    new_full: (x, shape, value, dtype) => filled(shape, dtype ? typeNamed(dtype) : x.data.constructor, value),
     full: (shape, value, dtype) => filled(shape, dtype ? typeNamed(dtype) : promote(value), value),
-    full_like: (x, value, dtype) => OPERATIONS.new_full(x, x.shape, value, dtype),
+    full_like: (x, value, dtype) => filled(x.shape, dtype ? typeNamed(dtype) : x.data.constructor, value),
     scalar_tensor: (value, dtype) => filled([], typeNamed(dtype ?? 'float32'), value),
-    'fill.Tensor': (x, value) => filled(x.shape, x.data.constructor, value.data[0]),
   };
   for (const name of ['exp', 'expm1', 'log', 'log1p', 'log2', 'log10', 'sqrt', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'asin', 'acos', 'atan']) {
     OPERATIONS[name] = (x) => map(Math[name], Float32Array, x);
@@ -512,11 +492,6 @@ const Seq2Seq = (() => {
   Object.assign(COMPARISONS, { gt: (a, b) => a > b, ge: (a, b) => a >= b });
   for (const [name, compare] of Object.entries(COMPARISONS)) {
     OPERATIONS[`${name}.Tensor`] = OPERATIONS[`${name}.Scalar`] = (a, b) => map(compare, Uint8Array, a, b);
-  }
-  for (const [name, value] of [['zeros', 0], ['ones', 1]]) {
-    OPERATIONS[name] = (shape, dtype) => filled(shape, typeNamed(dtype ?? 'float32'), value);
-    OPERATIONS[`new_${name}`] = (x, shape, dtype) => OPERATIONS.new_full(x, shape, value, dtype);
-    OPERATIONS[`${name}_like`] = (x, dtype) => OPERATIONS.new_full(x, x.shape, value, dtype);
   }
 
   OPERATIONS.clamp = OPERATIONS['clamp.Tensor'];

@@ -152,7 +152,7 @@
       (local.set $w (i32.add (local.get $w) (i32.const 16)))
       (br_if $columns (i32.lt_u (local.tee $y (i32.add (local.get $y) (i32.const 16))) (local.get $end)))))
 
-  ;; x + y, x y, and x + w (y - x), number by number.
+  ;; x + y and x y, number by number.
   (func (export "add") (param $out i32) (param $size i32) (param $x i32) (param $y i32)
     (local $at i32)
     (loop $numbers
@@ -166,14 +166,6 @@
       (v128.store (i32.add (local.get $out) (local.get $at)) (f32x4.mul
         (v128.load (i32.add (local.get $x) (local.get $at)))
         (v128.load (i32.add (local.get $y) (local.get $at)))))
-      (br_if $numbers (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $size)))))
-  (func (export "lerp") (param $out i32) (param $size i32) (param $x i32) (param $y i32) (param $w i32)
-    (local $at i32) (local $v v128)
-    (loop $numbers
-      (local.set $v (v128.load (i32.add (local.get $x) (local.get $at))))
-      (v128.store (i32.add (local.get $out) (local.get $at)) (f32x4.add (local.get $v) (f32x4.mul
-        (v128.load (i32.add (local.get $w) (local.get $at)))
-        (f32x4.sub (v128.load (i32.add (local.get $y) (local.get $at))) (local.get $v)))))
       (br_if $numbers (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $size)))))
 
   ;; e to the power of each number: 2^n e^rest with a polynomial for the rest, as in Cephes' expf; 0 below -87.
