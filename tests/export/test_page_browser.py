@@ -322,21 +322,21 @@ def test_labels_of_the_curve_can_be_read(browser, captions_page, width):
 @pytest.mark.parametrize(("width", "words"), [(1280, 40), (360, 9)])
 def test_a_heat_map_is_shown_where_ribbons_do_not_fit(browser, address, width, words):
     show(browser, f"{address}#text={' '.join(['Hund'] * words)}", width=width)
-    assert every(browser, "#run-0 .map canvas")
+    assert every(browser, "#run-0 .map-grid svg")
     assert not every(browser, "#run-0 .ribbon")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     one(browser, "#run-0 .view").click()
     assert every(browser, "#run-0 .ribbon")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     one(browser, "#run-0 .view").click()
-    assert every(browser, "#run-0 .map canvas")
+    assert every(browser, "#run-0 .map-grid svg")
 
 
 def test_a_wide_heat_map_scrolls_and_its_cells_light_their_words(browser, address):
     show(browser, f"{address}#text={' '.join(['Hund'] * 90)}", width=360)
     grid = "const grid = document.querySelector('#run-0 .map-grid');"
     assert browser.execute_script(f"{grid} return grid.scrollWidth > grid.clientWidth + 500")
-    one(browser, "#run-0 .map canvas").send_keys(Keys.ARROW_DOWN)
+    one(browser, "#run-0 .map-grid svg").send_keys(Keys.ARROW_DOWN)
     assert len(every(browser, f"{SOURCE}.lit")) == len(every(browser, f"{TARGET}.lit")) == 1
 
 

@@ -23,7 +23,8 @@ FLAGS = (
 # WCAG 2.2: the ratio of text to what lies behind it, of every text on the page
 CONTRAST = """
 const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+const scaleOf = (color) => (color.startsWith('color(') ? 255 : 1);
+const numbers = (color) => color.match(/[\\d.]+/g).map((part) => part * scaleOf(color));
 const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
 const behind = (node) => {
   for (; node; node = node.parentElement) {

@@ -106,7 +106,7 @@ def test_it_begins_with_the_finding_and_a_map(browser, report, shown):
 
 def test_pointing_at_a_cell_points_at_the_words(browser, shown):
     source, target = map_tokens(shown, **shown["example"])
-    canvas = one(browser, "#example canvas[tabindex]")
+    canvas = one(browser, "#example .map-grid svg")
     size = canvas.size["width"] / len(source)
     across = 2.5 * size - canvas.size["width"] / 2
     down = 1.5 * size - canvas.size["height"] / 2
@@ -192,7 +192,7 @@ def test_a_map_by_keyboard(browser, shown):
     assert focused(browser).get_attribute("id") == "viewer-close"
     for _ in range(5):  # two runs, and the scrolling box may take the focus too
         focused(browser).send_keys(Keys.TAB)
-        if focused(browser).tag_name == "canvas":
+        if focused(browser).tag_name == "svg":
             break
     for key in (Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN):
         focused(browser).send_keys(key)
@@ -208,7 +208,7 @@ def test_every_control_has_a_name(browser, shown):
     controls = every(browser, "button, select, input, [role=region]")
     assert all(control.accessible_name for control in controls if control.is_displayed())
     every(browser, ".map-button")[0].click()
-    viewer = every(browser, "dialog button, dialog canvas[tabindex]")
+    viewer = every(browser, "dialog button, dialog .map-grid svg")
     assert len(viewer) == 6
     assert all(control.accessible_name for control in viewer)
 

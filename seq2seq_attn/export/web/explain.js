@@ -4,10 +4,9 @@ function explainWord(number, positions, result) {
   const { scores, weights, context } = result.steps[chosen];
   const isByHand = chosen in force || blocked.length > 0;
   const most = scores && Math.max(...scores);
-  const colors = mapColors();
   const rows = positions.map((token, s) => {
     const numbers = scores ? [scores[s].toFixed(2), Math.exp(scores[s] - most).toFixed(3)] : [];
-    return el('tr', {}, el('th', { scope: 'row' }, words(token)), numbers.map((text) => el('td', {}, text)), shadedCell(weights[s], colors));
+    return el('tr', {}, el('th', { scope: 'row' }, words(token)), numbers.map((text) => el('td', {}, text)), shadedCell(weights[s]));
   });
   const titles = ['', ...(scores ? ['score', 'exp'] : []), 'weight'];
   return el('div', { class: 'explained' },
@@ -25,16 +24,15 @@ function explainWord(number, positions, result) {
 }
 
 // A weight as a cell of a table. A larger weight has a darker cell, on which the text stays readable.
-function shadedCell(weight, colors) {
+function shadedCell(weight) {
   const cell = el('td', {}, percent(weight));
-  cell.style.background = colors[Math.round(100 * Math.min(1, weight))];
+  cell.style.background = colorOf(0.4 * Math.min(1, weight));
   return cell;
 }
 
 function attentionTable(positions, result) {
-  const colors = mapColors();
   const head = el('tr', {}, el('th', {}, ''), positions.map((token) => el('th', { scope: 'col' }, token)));
   const rows = result.tokens.map((token, t) =>
-    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => shadedCell(result.weights[t][s], colors))));
+    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => shadedCell(result.weights[t][s]))));
   return el('table', {}, head, rows);
 }

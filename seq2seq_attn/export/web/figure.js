@@ -58,16 +58,12 @@ function drawRibbons(figure, sources, targets, weights) {
   figure.prepend(layer);
 }
 
-// Numbers as colored stripes that are a pixel wide.
+// Numbers as colored stripes.
 function strip(numbers, name) {
-  const canvas = el('canvas', { class: 'strip', width: numbers.length, height: 1, role: 'img', 'aria-label': name });
-  const context = canvas.getContext('2d');
-  const style = getComputedStyle(document.documentElement);
-  numbers.forEach((value, index) => {
-    context.fillStyle = `rgb(${style.getPropertyValue(value < 0 ? '--minus' : '--plus')} / ${Math.min(1, Math.abs(value))})`;
-    context.fillRect(index, 0, 1, 1);
-  });
-  return canvas;
+  const colorFor = (value) => `rgb(var(${value < 0 ? '--minus' : '--plus'}) / ${Math.min(1, Math.abs(value))})`;
+  const stripes = Array.from(numbers, (value, x) => svg('rect', { x, width: 1, height: 1, fill: colorFor(value) }));
+  const box = { viewBox: `0 0 ${numbers.length} 1`, preserveAspectRatio: 'none' };
+  return svg('svg', { class: 'strip', ...box, role: 'img', 'aria-label': name }, stripes);
 }
 
 // The attention as a heat map. The words of the cell under the pointer are marked.

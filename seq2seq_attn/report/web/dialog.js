@@ -5,7 +5,6 @@ function makeDialog() {
   const closeBeside = (event) => event.target === viewer.dialog && viewer.dialog.close(); // a click outside the dialog
   viewer.dialog = el('dialog', { id: 'viewer', 'aria-labelledby': 'viewer-title', onclick: closeBeside });
   document.body.append(viewer.dialog);
-  onColorChange(() => viewer.dialog.open && showMap());
   let width = window.innerWidth;
   window.addEventListener('resize', () => {
     if (viewer.dialog.open && window.innerWidth !== width) showMap();

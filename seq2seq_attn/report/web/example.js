@@ -6,7 +6,6 @@ function exampleContent() {
   const content = el('div', { class: 'beside' });
   const room = Math.min(window.innerWidth - 32, 640) - (window.innerWidth < 640 ? 90 : 130);
   const view = mapView(attentionOf(data.sentences.maps[run][row]), room, pointAtWords(content, run));
-  onColorChange(() => view.redraw());
   content.append(
     el('div', { class: 'beside-text' },
       el('p', { class: 'quiet' }, `Sentence ${integer(number)} of ${set}, translated `,

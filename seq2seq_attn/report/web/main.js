@@ -78,13 +78,11 @@ const sourceTokens = ({ source, unknown }) => source.flatMap((token, i) => [i ? 
 
 function mapsPage() {
   document.body.prepend(skipLink(), el('header', { id: 'top' }, el('h1', {}, words(data.title))));
-  const views = [];
   const room = () => Math.min(window.innerWidth - 32, 1100) - (window.innerWidth < 640 ? 110 : 170);
   const article = ({ number, hypothesis, map }) => {
     const attention = map && attentionOf(map);
     const box = el('article', { class: 'beside', 'aria-label': `Line ${number}` });
     const view = map ? mapView(attention, room(), pointAtWords(box, 0)) : note('No map: the file would grow too large.');
-    if (map) views.push(view);
     const marks = map ? tokenMarks(hypothesis, attention.target, 'target', 0) : [];
     box.append(el('div', { class: 'beside-text' }, el('h2', {}, `Line ${integer(number)}`),
       el('dl', { class: 'texts' }, map ? textLine('source tokens', sourceTokens(attention)) : '', textLine('translation', marked(hypothesis, marks)))), view);
@@ -100,7 +98,6 @@ function mapsPage() {
   const more = el('button', { type: 'button', id: 'more', onclick: show }, 'Show more lines');
   refill(element('main'), el('p', { class: 'note', id: 'map-note' }, data.map_note), floorNote(), more);
   show();
-  onColorChange(() => views.forEach((view) => view.redraw()));
 }
 
 if (data.kind === 'maps') mapsPage();

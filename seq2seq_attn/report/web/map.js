@@ -18,8 +18,3 @@ function attentionOf(stored) {
 
 const floorNote = () =>
   (data.floor > 1 ? note(`To keep this file small, weights below ${(data.floor / 255).toFixed(2)} are left out.`) : '');
-
-// A canvas must be drawn again when the colors of the page change.
-function onColorChange(redraw) {
-  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-}

@@ -9,15 +9,9 @@ const textLine = (kind, text) => el('div', {}, el('dt', {}, kind), el('dd', {}, 
 
 // The ranges of several runs as a list without repetitions. Each range names all runs that have the range.
 function byRange(ofRuns, make) {
-  const runsAt = new Map();
-  ofRuns.forEach((ranges, run) => ranges.forEach(({ start, end }) => {
-    const key = `${start} ${end}`;
-    runsAt.set(key, [...(runsAt.get(key) || []), run]);
-  }));
-  return [...runsAt].map(([key, runs]) => {
-    const [start, end] = key.split(' ').map(Number);
-    return { start, end, ...make(runs) };
-  });
+  const all = ofRuns.flatMap((ranges, run) => ranges.map(({ start, end }) => ({ range: { start, end }, run })));
+  const equal = Map.groupBy(all, ({ range }) => `${range.start} ${range.end}`);
+  return [...equal.values()].map((group) => ({ ...group[0].range, ...make(group.map(({ run }) => run)) }));
 }
 
 function unknownRanges(row) {
