@@ -48,8 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "package: tokens": 190_170,
-    "laboratory: tokens": 63_183,
-    "web: lines": 3_584,
+    "web: lines": 3_483,
     "tests: tokens": 234_212,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""
