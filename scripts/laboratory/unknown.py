@@ -51,11 +51,10 @@ class Item(NamedTuple):
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/lab unknown")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("-o", "--output", type=Path, default=RECORDS / "unknown.json")
     options = parser.parse_args(arguments)
     runs = [measure(path) for path in options.runs]
-    write_json(
-        RECORDS / "unknown.json", {"environment": describe("scripts/lab unknown"), "runs": runs}
-    )
+    write_json(options.output, {"environment": describe("scripts/lab unknown"), "runs": runs})
 
 
 def measure(path: Path) -> Record:
