@@ -15,6 +15,7 @@ from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.links import LinkFile, parse_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
+from seq2seq_attn.data.shifts import MAX_PAIRS, WINDOW, check_sides
 from seq2seq_attn.data.store import LINKS, iter_exact, open_lines, split_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import Text
@@ -155,6 +156,8 @@ def _write_pairs(
     first_side = _sentence_side(text)
     kinds = SIDES if links is None else (*SIDES, LINKS)
     has_pair = False
+    sample = []
+    stride = 1
     with ExitStack() as stack:
         streams = {}
         limits = {}
@@ -162,7 +165,13 @@ def _write_pairs(
             limits[name] = data.limit.for_split(name)
             paths = [split_path(draft.directory, name, kind) for kind in kinds]
             streams[name] = [stack.enter_context(open_lines(path)) for path in paths]
-        for lines, split in _with_links(assigned, links, text):
+        for number, (lines, split) in enumerate(_with_links(assigned, links, text)):
+            # Sample windows of pairs at equal distances, which grow with the text.
+            if number // WINDOW % stride == 0:
+                sample.append((number, lines[0], lines[1]))
+                if len(sample) > MAX_PAIRS:
+                    stride *= 2
+                    sample = [row for row in sample if row[0] // WINDOW % stride == 0]
             counts[split] += 1
             # If the text has no sources, only the target must not be blank.
             has_pair = has_pair or all(sentence.strip() for sentence in lines[first_side:2])
@@ -175,6 +184,8 @@ def _write_pairs(
                     stream.write(f"{line}\n")
     if not has_pair:
         raise UserError(f"{text}: no sentence pair: empty, or a side of every line is blank")
+    if text.layout.is_one_text:
+        draft.notes += check_sides(str(text), sample)
     return counts
 
 
