@@ -68,7 +68,7 @@ def check_sides(text: str, sample: Sequence[tuple[int, str, str]]) -> list[str]:
         raise UserError(
             f"{text}: the sides are shifted: from about line {indices[start] + 1:,} to "
             f"{indices[stop - 1] + 1:,}, line i of the source belongs to line i{shift:+} of the "
-            "target; look for a missing line before them"
+            "target; look for a missing line before them, or shuffle the pairs if they are right"
         )
     score, _, _ = _best_run(agreement)
     if score >= MIN_SCORE:
