@@ -48,7 +48,7 @@ GOALS = {
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
     "package: tokens": 190_617,
-    "web: lines": 3_483,
+    "web: lines": 3_472,
     "tests: tokens": 234_863,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""

@@ -142,14 +142,14 @@ const Seq2Seq = (() => {
       for (let i = 0; i < out.length; i++) out[i] = apply(a[i], b?.[i], c?.[i]);
     }, Type, values);
   }
-  // The kernel computes the most frequent functions of floating-point numbers.
-  function inKernel(name, apply, ...values) {
-    if (!values.some(isTensor) || promote(...values) !== Float32Array) return map(apply, null, ...values);
+  // The kernel adds and multiplies floating-point numbers.
+  function inKernel(isSum, apply, a, b) {
+    if (![a, b].some(isTensor) || promote(a, b) !== Float32Array) return map(apply, null, a, b);
     const places = (parts) => parts.map((data) => placeOf(tensor([data.length], data)));
-    return elementwise((out, ...parts) => kernel[name](out.byteOffset, out.byteLength, ...places(parts)), null, values);
+    return elementwise((out, ...parts) => kernel.merge(out.byteOffset, out.byteLength, ...places(parts), isSum), null, [a, b]);
   }
-  const add = (a, b) => inKernel('add', (x, y) => x + y, a, b);
-  const mul = (a, b) => inKernel('mul', (x, y) => x * y, a, b);
+  const add = (a, b) => inKernel(1, (x, y) => x + y, a, b);
+  const mul = (a, b) => inKernel(0, (x, y) => x * y, a, b);
   const lerp = (a, b, weight) => add(a, mul(weight, map((x, y) => y - x, null, a, b)));
   const where = (condition, a, b) => map((is, x, y) => (is ? x : y), promote(a, b), condition, a, b);
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));

@@ -152,20 +152,16 @@
       (local.set $w (i32.add (local.get $w) (i32.const 16)))
       (br_if $columns (i32.lt_u (local.tee $y (i32.add (local.get $y) (i32.const 16))) (local.get $end)))))
 
-  ;; x + y and x y, number by number.
-  (func (export "add") (param $out i32) (param $size i32) (param $x i32) (param $y i32)
-    (local $at i32)
+  ;; x + y if `isSum`, otherwise x y, number by number.
+  (func (export "merge") (param $out i32) (param $size i32) (param $x i32) (param $y i32) (param $isSum i32)
+    (local $at i32) (local $v v128) (local $w v128)
     (loop $numbers
-      (v128.store (i32.add (local.get $out) (local.get $at)) (f32x4.add
-        (v128.load (i32.add (local.get $x) (local.get $at)))
-        (v128.load (i32.add (local.get $y) (local.get $at)))))
-      (br_if $numbers (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $size)))))
-  (func (export "mul") (param $out i32) (param $size i32) (param $x i32) (param $y i32)
-    (local $at i32)
-    (loop $numbers
-      (v128.store (i32.add (local.get $out) (local.get $at)) (f32x4.mul
-        (v128.load (i32.add (local.get $x) (local.get $at)))
-        (v128.load (i32.add (local.get $y) (local.get $at)))))
+      (local.set $v (v128.load (i32.add (local.get $x) (local.get $at))))
+      (local.set $w (v128.load (i32.add (local.get $y) (local.get $at))))
+      (v128.store (i32.add (local.get $out) (local.get $at)) (select
+        (f32x4.add (local.get $v) (local.get $w))
+        (f32x4.mul (local.get $v) (local.get $w))
+        (local.get $isSum)))
       (br_if $numbers (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $size)))))
 
   ;; e to the power of each number: 2^n e^rest with a polynomial for the rest, as in Cephes' expf; 0 below -87.

@@ -5,14 +5,10 @@ const shortLabel = ({ lower, upper }) => {
   return upper - 1 > lower ? `${lower}–${upper - 1}` : `${lower}`;
 };
 
-// The least round number that is not below a number, and the power of ten of which the round number is a multiple.
-function roundUnit(rough, factors) {
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return [factors.find((factor) => factor * power >= rough) * power, power];
-}
-
-function ticksTo(top) {
-  const [unit, power] = roundUnit(top / 5, [1, 2, 2.5, 5, 10]);
+// Multiples of a round number from 0 to the first that is not below `top`: about `wanted` of them.
+function ticksTo(top, wanted = 5) {
+  const power = 10 ** Math.floor(Math.log10(top / wanted));
+  const unit = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= top / wanted) * power;
   const count = Math.ceil(top / unit - 1e-9);
   const digits = Math.max(0, -Math.floor(Math.log10(unit) + 1e-9), unit / power === 2.5 ? 1 - Math.log10(power) : 0);
   return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(digits) }));

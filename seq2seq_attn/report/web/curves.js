@@ -13,10 +13,7 @@ function logTicks(least, greatest) {
 }
 
 // About `count` round numbers from 0 to `most`.
-function roundTicks(most, count) {
-  const [unit] = roundUnit(most / count, [1, 2, 5, 10]);
-  return Array.from({ length: Math.floor(most / unit) + 1 }, (_, i) => i * unit);
-}
+const roundTicks = (most, count) => ticksTo(most, count).map(({ value }) => value).filter((value) => value <= most);
 
 // series: [{run (its style), name, points: [[update, value]]}]
 function drawCurves(width, { series, label, isLog }) {
