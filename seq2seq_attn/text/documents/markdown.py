@@ -35,6 +35,8 @@ _INLINE = re.compile(
     """
 )
 """matches inline markup, and the end of the text"""
+_IS_WORD = re.compile(r"(?s)(\s*)([*_~]*[`!\[].*[`\])][*_~]*)(\s*)")
+"""matches code or an image, which is a word, and the spaces around it"""
 _IN_WORD = re.compile(r"\w(?:\*+|~~)\w")
 """finds emphasis inside a word. The translation may have no word with the same parts."""
 _WITHOUT_TEXT = re.compile(r"`[^`]*`|\([^()]*\)|<[^<>]*>")
@@ -82,10 +84,17 @@ def _split(text: str) -> list[str]:
 def _fill(translation: str, gaps: Sequence[str]) -> str:
     """Return a translation with inline markup in place of its marks. Spaces beside a mark are
     removed where the markup has a space. Otherwise only the space inside emphasis or a link is
-    removed. Raises ValueError if the translation has other marks."""
+    removed. Spaces beside code or an image follow the translation. Raises ValueError if the
+    translation has other marks."""
     new = ""
     opened: set[str] = set()
     for gap, piece in zip(gaps, [*MARK.split(translation), ""], strict=True):
+        word = _IS_WORD.fullmatch(gap)
+        if word:
+            before = re.sub(r"(?<=[\w,.;:!?])$|\s+$", " ", new + word[1])
+            after = re.sub(r"^\s+(?=[,.;:!?)])", "", word[3] + piece)
+            new = before + word[2] + re.sub(r"^\s*(?=\w)", " ", after)
+            continue
         has_space = re.search(r"\s", _WITHOUT_TEXT.sub("", gap))
         is_start = False
         for mark in filter(None, _INLINE.findall(gap)):
