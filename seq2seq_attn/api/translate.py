@@ -293,7 +293,7 @@ class Warnings:
     """Count problems of the translations and log totals at the end.
 
     Problems are source tokens that the run does not know, lines without a translation,
-    translations that end at the length limit or may lack text, and tabs in the lines of a run with
+    translations that end at the length limit or have warnings, and tabs in the lines of a run with
     one source.
     """
 
@@ -310,7 +310,8 @@ class Warnings:
         self._search = search
         self._counts = Counter[str]()
         self._examples: list[str] = []
-        self._numbers_with_warnings: list[int] = []  # of lines, from 1
+        # The numbers of lines with warnings, from 1; the first with its first warning.
+        self._doubtful: list[str] = []
         prefix = translator.target_tokenizer.tokenize(search.prefix)
         unknown = [_show(token) for token in prefix if token not in translator.target_vocab]
         if unknown:
@@ -320,17 +321,18 @@ class Warnings:
         """Count the problems of a line. This method has the signature of a `Writer`."""
         best = translations[0]
         tokens = best.source_tokens[:-1]
-        is_broken = bool(tokens) and not math.isfinite(best.log_prob)
-        self._counts.update(lines=1, tokens=len(tokens), unknown=len(best.unknown))
-        problems = {
-            "lines_unknown": bool(best.unknown),
-            "with_tabs": "\t" in line,
-            "cut": best.is_cut,
-            "broken": is_broken,
-        }
-        self._counts.update(problem for problem, is_present in problems.items() if is_present)
+        self._counts.update(
+            lines=1,
+            tokens=len(tokens),
+            unknown=len(best.unknown),
+            lines_unknown=bool(best.unknown),
+            with_tabs="\t" in line,
+            cut=best.is_cut,
+            broken=bool(tokens) and not math.isfinite(best.log_prob),
+        )
         if best.warnings:
-            self._numbers_with_warnings.append(number + 1)
+            reason = "" if self._doubtful else f" ({best.warnings[0]})"
+            self._doubtful.append(f"{number + 1}{reason}")
         for word in map(_show, best.unknown):
             if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
                 self._examples.append(word)
@@ -347,11 +349,10 @@ class Warnings:
             message = "%s%s unknown to this run, on %s, such as: %s"
             examples = ", ".join(f'"{token}"' for token in self._examples)
             log.warning(message, self._where, tokens, lines, examples)
-        numbers = self._numbers_with_warnings
-        if numbers:
-            examples = ", ".join(map(str, numbers[:_MAX_EXAMPLES]))
-            message = "%s%s of %s may lack a part of the text or a term, such as line %s"
-            log.warning(message, self._where, f"{len(numbers):,}", num_lines, examples)
+        if self._doubtful:
+            examples = ", ".join(self._doubtful[:_MAX_EXAMPLES])
+            message = "%s%s of %s may be wrong, such as line %s"
+            log.warning(message, self._where, f"{len(self._doubtful):,}", num_lines, examples)
         if counts["broken"]:
             message = (
                 "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try "

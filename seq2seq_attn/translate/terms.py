@@ -8,6 +8,7 @@ glossary.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -32,6 +33,9 @@ from seq2seq_attn.translate.translation import Translation
 if TYPE_CHECKING:
     from seq2seq_attn.translate.plan import Plan
 
+_END = re.compile(r"(?<=[.!?…])[\"»”)]*\s+|(?<=[。！？])(?=\w)")
+"""matches the end of a sentence before another. If a translation with required terms has more such
+ends than the translation without, the terms behind them are not in the sentence."""
 MAX_TOKENS = 100
 """maximum number of required tokens of a segment"""
 
@@ -61,14 +65,14 @@ class Terms(NamedTuple):
     continuing: Sequence[int]
     """ids of the target tokens that continue a word"""
 
-    def missing(self, terms: Sequence[str], translation: Translation) -> tuple[str, ...]:
-        """Return the target terms that a translation lacks."""
-        words = split_terms(translation.text, self.target.language)
+    def missing(self, terms: Sequence[str], text: str) -> list[str]:
+        """Return the target terms that a text lacks."""
+        words = split_terms(text, self.target.language)
         missing = []
         for term in terms:
             if not find_terms(words, {self.target.words(term): term}):
                 missing.append(term)
-        return tuple(missing)
+        return missing
 
     def source_words(self, line: str) -> set[str]:
         """Return the words of the source terms that a line has."""
@@ -88,6 +92,7 @@ class Terms(NamedTuple):
                 required_terms.append(term)
         values["required"] = required_terms
         values["beam_size"] = min(options.beam_size * (num_tokens + 1), 1_000)
+        values["n_best"] = min(options.n_best + 9, values["beam_size"])
         values["batch_size"] = max(1, options.batch_size // (num_tokens + 1))
         values["max_length_extra"] += num_tokens + 1
         return required.Options(**values)
@@ -124,9 +129,8 @@ def prepare_terms(
             raise UserError(
                 f"{where}: {source_term!r} has another target term in a line before; keep one"
             )
-    has_subwords = any(SPACE in token for token in vocab.tokens)
     continuing = []
-    if has_subwords and separates_words(languages[1]):
+    if separates_words(languages[1]) and any(SPACE in token for token in vocab.tokens):
         for token_id, token in enumerate(vocab.tokens):
             if unicodedata.category(token[0])[0] in "LMN":
                 continuing.append(token_id)
@@ -146,15 +150,15 @@ def require_terms(
         terms: the terms of the glossary.
         segments: the segments of several lines.
         translated: the translations of each segment; new translations replace the old ones. A
-            translation that still lacks a term has a warning.
+            translation that still lacks a term, or has it after the end, has a warning and comes
+            last.
         plan: the plan by which the segments were translated.
         translate: translates segments by another plan, whose search is `required`.
     """
     lacking = defaultdict(list)
     for index, segment in enumerate(segments):
-        source_words = terms.source.words_of(segment.source)
-        found = tuple(find_terms(source_words, terms.by_words))
-        if any(terms.missing(found, translation) for translation in translated[index]):
+        found = tuple(find_terms(terms.source.words_of(segment.source), terms.by_words))
+        if any(terms.missing(found, translation.text) for translation in translated[index]):
             lacking[found].append(index)
     for found, indices in lacking.items():
         requiring = plan._replace(
@@ -162,8 +166,14 @@ def require_terms(
         )
         again = translate([segments[index] for index in indices], requiring)
         for index, translations in zip(indices, again, strict=True):
-            translated[index] = []
+            num_sentences = len(_END.split(translated[index][0].text))
+            new = []
             for translation in translations:
-                missing = map("the term {!r} is missing".format, terms.missing(found, translation))
+                text = " ".join(_END.split(translation.text)[:num_sentences])
+                missing = map(
+                    "the term {!r} is missing or after the end".format, terms.missing(found, text)
+                )
                 warnings = (*translation.warnings, *missing)
-                translated[index].append(replace(translation, warnings=warnings))
+                new.append(replace(translation, warnings=warnings))
+            new.sort(key=lambda translation: len(translation.warnings))
+            translated[index] = new[: plan.options.n_best]

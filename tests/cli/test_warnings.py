@@ -1,6 +1,7 @@
 """Warnings of `translate` on stderr about unreliable translations, and its JSON lines."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -95,7 +96,7 @@ def test_lines_that_may_lack_text_are_named(tmp_path, caplog):
     translate(output=tmp_path / "out", max_length_ratio=9, **options)
     [message] = caplog.messages
     assert message.startswith(f"{tmp_path / 'in'}: 16 of 17 lines")
-    assert message.endswith("line 1, 3, 4, 5, 6, 7, 8, 9, 10, 11")
+    assert re.search(r"line 1 \(.*\), 3, 4, 5, 6, 7, 8, 9, 10, 11$", message)
     warnings = [line["warnings"] for line in map(json.loads, read_lines(tmp_path / "out"))]
     assert [len(each) for each in warnings] == [1, 0, *[1] * 15]
 
@@ -114,7 +115,7 @@ def test_lines_that_lack_a_term_of_the_glossary_are_counted(run, tmp_path, caplo
     (tmp_path / "terms").write_text("Hund\twater\n")
     options = {"format": "json", "glossary": tmp_path / "terms"}
     translate(["Ein Hund", "Wiese"], run=run.path, output=tmp_path / "out", **options)
-    assert any("1 of 2 lines" in message and "line 1" in message for message in caplog.messages)
+    assert any(re.search(r"1 of 2 .* line 1 \(.*'water'.*\)$", text) for text in caplog.messages)
     warnings = [line["warnings"] for line in map(json.loads, read_lines(tmp_path / "out"))]
     assert ["'water'" in str(each) for each in warnings] == [True, False]
 

@@ -1,5 +1,7 @@
 """Translations with a glossary, by models of random weights, which write no term by themselves."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,7 +9,6 @@ from seq2seq_attn import load
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.glossary import parse_glossary, split_terms
 from seq2seq_attn.text.vocab import EOS
-from seq2seq_attn.translate import terms
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 ROWS = ["Hund\tmeadow", "Eine Frau\tbench", "Frau\tdog", "Kind\twater", "Zebra\tpark"]
@@ -91,10 +92,20 @@ def test_the_length_limit_leaves_room_for_terms(translator):
     assert contains(translated.text, "water")
 
 
-def test_terms_beyond_the_limit_of_tokens_are_reported(translator, monkeypatch):
-    monkeypatch.setattr(terms, "MAX_TOKENS", 0)
-    [translated] = translator.translate(SOURCE[:1], glossary=glossary("Hund\twater"))
-    assert "'water'" in translated.warnings[-1]
+@pytest.mark.parametrize(
+    ("texts", "num_warnings"),
+    [("A dog. Water water.|A water.", 0), ("A water. A dog.", 0), ("犬。water", 1)],
+)
+def test_a_term_behind_the_end_comes_last_with_a_warning(
+    translator, monkeypatch, texts, num_warnings
+):
+    [plain] = translator.translate(SOURCE[:1])
+    found = [replace(plain, text=text) for text in texts.split("|")]
+    drafts = iter([[replace(plain, text="A dog.")], found])
+    monkeypatch.setattr(translator, "_translate_segments", lambda *_: [next(drafts)])
+    rows = glossary("Hund\twater")
+    [best] = translator.translate(SOURCE[:1], unk="forbid", glossary=rows)
+    assert (best.text, len(best.warnings)) == (found[-1].text, num_warnings)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
