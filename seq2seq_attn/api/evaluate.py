@@ -90,7 +90,7 @@ def evaluate(
     """
     _check_plots(plots)
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
-    opened = [] if hypotheses and not runs else _open(runs)
+    opened = [] if hypotheses and not runs else open_runs(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(list_names(hypotheses), [system.name for system in systems])
     source_path = None if source is None else Path(source)
@@ -249,19 +249,6 @@ def _make_settings(
     if by_length is not None:
         parse_edges(by_length)  # raises an error for invalid edges
     return Settings(by_length, length_of, metrics, resampling, length_in)
-
-
-def _open(runs: Runs) -> list[Run]:
-    """Open the runs, and warn about unfinished runs. Raises UsageError if there is no run."""
-    opened = open_runs(runs)
-    if not opened:
-        raise UsageError("no run to evaluate: name at least one")
-    for run in opened:
-        if run.last_dir.exists() and not run.is_finished():
-            log.warning(
-                "%s: its training has not finished; its best model so far is evaluated", run.path
-            )
-    return opened
 
 
 def _make_systems(

@@ -6,6 +6,7 @@
 import logging
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -17,7 +18,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import list_names
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
-from seq2seq_attn.text.languages import CODES_BY_NAME, short_code
+from seq2seq_attn.text.languages import CODE, CODES_BY_NAME, short_code
 
 ConfigNames = str | Path | Sequence[str | Path] | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
@@ -164,7 +165,19 @@ def _find_training_text(
     if None in (*sources, target):
         languages = " -> ".join(train.languages)
         log.info("languages: %s; change with --source-language, --target-language", languages)
+    check_languages(train.languages)
     return train
+
+
+def check_languages(languages: Sequence[str]) -> None:
+    """Warn about languages that may be mistakes: a misspelt English name, and one language on
+    both sides. Both may be right: a name may be any label, and a text may be rewritten."""
+    for code in map(short_code, languages):
+        similar = get_close_matches(code, CODES_BY_NAME, n=1, cutoff=0.8)
+        if similar and not CODE.fullmatch(code):
+            log.warning("%s: an unknown language; did you mean %s?", code, *similar)
+    if len({*languages}) < len(languages):
+        log.warning("source and target are in one language: %s", languages[-1])
 
 
 def _describe_text(train: Text, specs: dict[str, Spec], data: DataConfig) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
@@ -112,8 +113,10 @@ class Counts:
 
 def count_text(text: Text, limit: int | None) -> Counts:
     """Count the pairs of a text up to `limit`, and read a sample of these pairs. Of several
-    sources, only the first one is read."""
+    sources, only the first one is read. Raises UserError: the text has no pair."""
     num_pairs = sum(1 for _ in islice(text.pairs(), limit))
+    if not num_pairs:
+        raise UserError(f"{text}: empty: no sentence pairs; name a text that has some")
     step = max(1, math.ceil(num_pairs / NUM_PAIRS))
     sources = []
     targets = []

@@ -54,4 +54,4 @@ def push(
     from seq2seq_attn.export.hub import push_run
     from seq2seq_attn.run import Run
 
-    shared.echo(push_run(Run(run.resolve()), repository, license=license, is_private=private))
+    shared.echo(push_run(Run.open(run.resolve()), repository, license=license, is_private=private))

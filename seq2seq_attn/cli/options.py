@@ -311,6 +311,6 @@ def open_runs(names: list[Path] | None) -> Any:
     """
     if not names:
         return None
-    from seq2seq_attn.run import Run
+    from seq2seq_attn.run import open_runs
 
-    return [Run.open(name) for name in names]
+    return open_runs(names)

@@ -96,7 +96,7 @@ def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
     comparison = _Comparison(names, METRICS[main], scores.unit, overall, ends)
     best = max(score.interval.value for score in overall.scores)
     if comparison.metric.kind == "BLEU" and best < LEARNT:
-        return _conclude_nothing_learnt(comparison)
+        return _conclude_nothing_learnt(comparison, scores)
     if len(names) == 1:
         return _conclude_one(comparison)
     if whole.bucket.is_thin:
@@ -118,12 +118,19 @@ def _arm_names(scores: SetScores, has_attention: Sequence[bool]) -> list[str]:
     return names
 
 
-def _conclude_nothing_learnt(comparison: _Comparison) -> str:
-    """Give the scores of models that have not learnt to translate."""
+def _conclude_nothing_learnt(comparison: _Comparison, scores: SetScores) -> str:
+    """Give the scores of models that have not learnt to translate, or not this kind of text. The
+    text is the likely cause if its sentences have more than one unknown token on average."""
     overall = comparison.overall
-    title = comparison.metric.title
-    values = [f"{score.interval.value:.1f} {title}" for score in overall.scores]
-    return f"Nothing has been learnt yet: on {overall.label} {comparison.listed(values)}."
+    values = [f"{score.interval.value:.1f} {comparison.metric.title}" for score in overall.scores]
+    cause = "Nothing has been learnt yet"
+    num_unknown = min((counts.num_unknown_source_tokens for counts in scores.counts), default=0)
+    if num_unknown > scores.num_pairs:
+        cause = (
+            "The text is unlike the training text, perhaps in another language or the wrong "
+            f"direction, as {num_unknown:,} source tokens are unknown"
+        )
+    return f"{cause}: on {overall.label} {comparison.listed(values)}."
 
 
 def _conclude_too_few(comparison: _Comparison, bucket: Bucket) -> str:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run.directory import Run
 
 Runs = str | Path | Run | Sequence[str | Path | Run] | None
@@ -31,12 +31,25 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
 
 
 def open_runs(named: Runs = None) -> list[Run]:
-    """Open the named runs. Without names, open the run in `runs/` that finished last. Raises the
-    errors of `Run.open` and `newest_run`."""
+    """Open the named runs, and warn about runs whose training has not finished. Without names, open
+    the run in `runs/` that finished last. A `Run` is returned unchanged, without a warning.
+
+    Raises:
+        UserError: see `Run.open` and `newest_run`.
+        UsageError: `named` is empty.
+    """
     if named is None:
         newest = newest_run()
         data = newest.config.data
         log.info("model: %s, %s to %s", newest.path, data.source_name, data.target_language)
         return [newest]
     names = [named] if isinstance(named, str | Path | Run) else named
-    return [Run.open(name) for name in names]
+    if not names:
+        raise UsageError("no run: name at least one")
+    runs = [Run.open(name) for name in names]
+    for run in runs:
+        if run not in names and run.last_dir.exists() and not run.is_finished():
+            log.warning(
+                "%s: its training has not finished; its best model so far is used", run.path
+            )
+    return runs

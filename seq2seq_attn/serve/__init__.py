@@ -49,8 +49,8 @@ def serve_runs(
 
     Raises:
         UsageError: a run does not read exactly one text.
-        UserError: as `load`, a run was replaced, or the process that translates has died.
-        OSError: the address is in use.
+        UserError: as `load` and `listen`, a run was replaced, or the process that translates has
+            died.
     """
     groups = group_runs(runs)
     first_runs = {pair: same_languages[0] for pair, same_languages in groups.items()}
@@ -80,10 +80,14 @@ def serve_runs(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address of this machine. Raises OSError: the address is in
-    use."""
+    """Return a socket that listens at an address of this machine. Raises UserError: the address is
+    in use, or not an address of this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        # the text of the error names host and port
+        raise UserError(f"{error.strerror}; choose another --port or --host") from None
     # Without this option, the body of an answer is delayed by 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

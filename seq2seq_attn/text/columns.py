@@ -50,8 +50,9 @@ def choose_columns(
     chosen = []
     for column in columns:
         key = keys.get(column.lower())
-        if key is None:
-            raise _unclear(table, names, languages, f"has no column {column}")
+        if key is None or key in chosen:
+            reason = f"has no column {column}, or --columns names it twice,"
+            raise _unclear(table, names, languages, reason)
         chosen.append(key)
     if are_numbers and named and named != tuple(chosen):
         raise _unclear(table, names, languages, f"names its columns {', '.join(named)}")

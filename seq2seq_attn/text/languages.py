@@ -109,8 +109,13 @@ def complete_languages(
 
     Raises:
         UsageError: `names` have more or fewer codes for the unknown languages than needed, or
-            several languages are unknown and `names` are not ordered.
+            several languages are unknown and `names` are not ordered, or a language is empty.
     """
+    if "" in languages:
+        raise UsageError(
+            f"{text}: a language is empty; give --source-language and --target-language a code, or "
+            "leave them out"
+        )
     candidates = [name.lower() if len(name) == 2 else name for name in map(str.strip, names)]
     codes_in_names = dict.fromkeys(filter(CODE.fullmatch, candidates))
     codes = []

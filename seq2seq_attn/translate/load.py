@@ -97,11 +97,9 @@ def check_alike(runs: Sequence[Run]) -> None:
     """Check that runs are distinct and share their tokenizers and vocabularies.
 
     Raises:
-        UsageError: a run is given twice, runs differ in these files, or there are no runs.
+        UsageError: a run is given twice, or runs differ in these files.
         UserError: a file of a run is missing or damaged.
     """
-    if not runs:
-        raise UsageError("no run to load: name at least one")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError(
             f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones"

@@ -89,14 +89,14 @@ def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, message):
     assert_fails(capsys, "prepare", code=1, message=message)
 
 
+def test_a_folder_that_is_no_run_is_not_pushed(capsys):
+    assert_fails(capsys, "push", "gone", "me/toy", code=1, message="not a run")
+
+
 @pytest.mark.parametrize("command", ["train", "translate", "score"])
 def test_a_run_has_one_name_in_all_commands(command):
-    [option] = [
-        param
-        for param in get_command(app).commands[command].params
-        if {"--run", "--run-dir"} & set(param.opts)
-    ]
-    assert {"--run", "--run-dir"} <= set(option.opts)
+    parameters = get_command(app).commands[command].params
+    assert any({"--run", "--run-dir"}.issubset(parameter.opts) for parameter in parameters)
 
 
 def test_dump_config_prints_all_settings_and_nothing_else(capsys):

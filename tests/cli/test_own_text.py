@@ -10,6 +10,7 @@ import yaml
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.api.own_text import choose_settings
+from seq2seq_attn.api.settings import check_languages
 from seq2seq_attn.api.text_counts import Counts, Side
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.files import read_json, write_lines
@@ -310,28 +311,30 @@ def test_the_home_folder(capsys, monkeypatch, tmp_path):
             "corpus/train.fr",
         ),
         (["--train=corpus/train"], 2, "--source-language"),
+        (["--train=corpus/train", "--source-language="], 2, "empty"),
         (["--train=a", "--train=b", "--train=c"], 2, "a, b, c"),
         (["--valid=corpus/valid"], 2, "data.valid="),
         (["--train=", *LANGUAGES], 2, "data.train="),
         (["--config=multi30k-sources", "--source-language=fr"], 2, "data.source_languages"),
         (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone"),
+        (["--train=empty.tsv", *LANGUAGES], 1, "empty.tsv: empty"),
     ],
 )
 def test_mistakes_are_one_line(capsys, arguments, code, message):
+    Path("empty.tsv").touch()
     assert_fails(capsys, "train", *arguments, code=code, message=message)
     assert not Path("runs").exists()
 
 
-def write_letters(num_pairs, *alphabets):
+def write_letters(*alphabets):
     """Pairs of words of random letters."""
     random = Random(1)
     lines = []
-    for _ in range(num_pairs):
+    for _ in range(1_000):
         lines.append("\t".join(" ".join(random.choices(letters, k=24)) for letters in alphabets))
     write_lines(Path("pairs.tsv"), lines)
 
 
-ENGLISH_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LETTERS = {
     "fr": "abcdefghijklmnopqrstuvwxyzéèç",
     "el": "αβγδεζηθικλμνξοπρστυφχψω",
@@ -344,13 +347,18 @@ def test_the_number_of_subwords(capsys):
     differ."""
     sizes = {}
     for target, letters in LETTERS.items():
-        write_letters(1_000, ENGLISH_LETTERS, letters)
-        arguments = ["--train=pairs.tsv", "--columns=1,2", "--source-language=en"]
-        arguments.append(f"--target-language={target}")
-        values = dumped(capsys, *arguments, "--set=data.tokenizer.name=sentencepiece")
-        tokenizer = values["data"]["tokenizer"]
-        sizes[target] = tokenizer["vocab_size"], tokenizer["joint"]
-    assert sizes["fr"] == (2_000, True)
-    assert sizes["el"] == (2_000, False)
-    assert sizes["ii"][0] >= 19_000
-    assert not sizes["ii"][1]
+        write_letters("abcdefghijklmnopqrstuvwxyz", letters)
+        options = "--train=pairs.tsv --columns=1,2 --set=data.tokenizer.name=sentencepiece".split()
+        languages = ["--source-language=en", f"--target-language={target}"]
+        tokenizer = dumped(capsys, *options, *languages)["data"]["tokenizer"]
+        sizes[target] = min(19_000, tokenizer["vocab_size"]), tokenizer["joint"]
+    assert sizes == {"fr": (2_000, True), "el": (2_000, False), "ii": (19_000, False)}
+
+
+@pytest.mark.parametrize(
+    ("source", "warning"), [("Englsh", "mean english"), ("fr", "one language")]
+)
+def test_languages_that_may_be_mistakes_are_logged(source, warning, caplog):
+    check_languages([source, "word", "fr"])
+    [message] = caplog.messages
+    assert warning in message

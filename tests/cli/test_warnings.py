@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -154,3 +155,14 @@ def test_a_log_shows_the_progress_through_a_file_and_stdout_only_translations(
     assert slow.out.count("\n") == 3
     assert "3/3" in slow.err
     assert "/3" not in quick.err
+
+
+@pytest.mark.parametrize(
+    "command", ["translate Hund --run", "export -o page.html", "serve --host=192.0.2.1"]
+)
+@pytest.mark.usefixtures("in_tmp_path")
+def test_a_run_whose_training_has_not_finished_is_named_once(command, capfd):
+    make_toy_run("unfinished").last_dir.mkdir()
+    Path("unfinished/finished.json").unlink()
+    main([*command.split(), "unfinished"])
+    assert capfd.readouterr().err.count("training has not finished") == 1

@@ -379,3 +379,8 @@ def test_objects_without_one_text_in_the_field_are_refused(source, unchanged):
 def test_a_field_belongs_to_forms_with_fields(form, field, unchanged):
     with pytest.raises(UsageError, match="--field"):
         translate_document(unchanged, b"{}", form, field=field)
+
+
+def test_a_document_is_bytes(unchanged):
+    with pytest.raises(TypeError, match="expected bytes"):
+        translate_document(unchanged, "a text", "srt")

@@ -59,7 +59,7 @@ def test_a_run_that_reads_no_text_is_not_served(tmp_path, source):
 def test_a_taken_port_is_named(runs, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert run_command(["serve", str(runs[0]), "--port", str(taken.getsockname()[1])]) == 1
-    assert "in use" in capsys.readouterr().err
+    assert "choose another --port" in capsys.readouterr().err
 
 
 def children(process):

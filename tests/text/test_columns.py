@@ -105,6 +105,7 @@ def test_scripts_of_two_columns_in_one_script_tell_nothing(write):
         ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "1,3"),
         ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "1"),
         ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "en,fr"),
+        ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "2,2"),
         ("a.jsonl", '{"en": "a", "fr": "b"}\n', ("en", "en"), ""),
         ("a.jsonl", '{"en": "a"}\n', ("en", "fr"), ""),
     ],

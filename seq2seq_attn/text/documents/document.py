@@ -50,7 +50,13 @@ def parse_document(document: bytes, form: str, field: str, languages: Sequence[s
             document does not have the field.
         UserError: the document is damaged, in languages other than those of the run, or not text
             in UTF-8 or UTF-16.
+        TypeError: the document is not bytes.
     """
+    if not isinstance(document, bytes):
+        raise TypeError(
+            f"document: expected bytes, got {type(document)}; write TEXT.encode(), or "
+            "Path(NAME).read_bytes() for a file"
+        )
     if form not in FORMS:
         raise UsageError(f"{form}: expected {', '.join(FORMS)}")
     check_field(form, field)
