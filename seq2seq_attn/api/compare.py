@@ -354,8 +354,7 @@ def _start(planned: PlannedRun, imports: Sequence[str]) -> subprocess.Popen[byte
     isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
     command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", "--resume"]
     command += [f"--run-dir={planned.run.path}", f"--config={planned.config_path}"]
-    for module in imports:
-        command.append(f"--import={module}")
+    command += [f"--import={module}" for module in imports]
     planned.log_path.parent.mkdir(parents=True, exist_ok=True)
     planned.config_path.write_text(dump_config(planned.config), encoding="utf-8")
     with planned.log_path.open("ab") as file:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.api.text_counts import Counts, Side
+from seq2seq_attn.config import plural
 from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
@@ -84,7 +85,7 @@ def choose_config(counts: Counts) -> str:
     if counts.target.kind != "sentences" and name != "own-tiny":
         name = "own-small"
     log.info(
-        f"settings: {name}, for {counts.num_pairs:,} pairs; source lines are "
+        f"settings: {name}, for {plural(counts.num_pairs, 'pair')}; source lines are "
         f"{_KINDS[counts.source.kind]}, and target lines are {_KINDS[counts.target.kind]}; change "
         "the settings with -c and --set"
     )

@@ -246,15 +246,12 @@ def _find_pairs(
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     """Read the source and target lines. Raises UserError if the text is damaged or empty."""
     damage = Damage()
-    sources: list[str] = []
-    targets: list[str] = []
-    for source, target in text.pairs(damage):
-        sources.append(source)
-        targets.append(target)
+    rows = list(text.pairs(damage))
     if damage.lines:
         raise UserError(f"{text}: {damage.describe()}; correct them, as each row gets a score")
-    if not sources:
+    if not rows:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
+    sources, targets = map(list, zip(*rows, strict=True))
     if reads_one_source:
         warn_about_tabs(f"{text.paths[0]}: ", sum("\t" in source for source in sources))
     return sources, targets
@@ -269,8 +266,7 @@ def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> l
     lines = read_lines(path)
     if len(lines) != len(sources):
         raise UserError(
-            f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each "
-            "pair"
+            f"{path}: expected a line of links for each pair, so {len(sources)}, not {len(lines)}"
         )
     for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
         sizes = (len(words_of(source)), len(words_of(target)))

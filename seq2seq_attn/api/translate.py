@@ -42,7 +42,7 @@ from seq2seq_attn.api.writers import (
     open_attention_writers,
     write_lines,
 )
-from seq2seq_attn.config import SearchConfig, shorten
+from seq2seq_attn.config import SearchConfig, plural, shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import (
     TRANSLATING_PRIMITIVES,
@@ -65,8 +65,6 @@ LOG_EVERY_S = 30.0
 """Seconds between updates of a progress bar in a log file."""
 _MAX_EXAMPLES = 10
 """Maximum number of unknown words, or of line numbers, that a warning quotes."""
-_MAX_CHARACTERS = 30
-"""Maximum number of characters of a word that a warning quotes."""
 
 log = logging.getLogger(__name__)
 
@@ -332,26 +330,27 @@ class Warnings:
         )
         if best.warnings:
             reason = "" if self._doubtful else f" ({best.warnings[0]})"
-            self._doubtful.append(f"{number + 1}{reason}")
-        for word in map(_show, best.unknown):
-            if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
-                self._examples.append(word)
+            self._doubtful.append(f"line {number + 1}{reason}")
+        words = dict.fromkeys([*self._examples, *map(_show, best.unknown)])
+        self._examples = list(words)[:_MAX_EXAMPLES]
 
     def log_totals(self) -> None:
         """Log the number of lines and tokens with each problem."""
         counts = self._counts
-        num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
+        num_lines = plural(counts["lines"], "line")
         if self._tokenizer.num_columns == 1:
             warn_about_tabs(self._where, counts["with_tabs"])
         if counts["unknown"]:
-            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} tokens"
+            tokens = f"{counts['unknown']:,} of {plural(counts['tokens'], 'token')}"
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
-            message = "%s%s unknown to this run, on %s, such as: %s"
-            examples = ", ".join(f'"{token}"' for token in self._examples)
+            message = "%s%s unknown to this run, on %s: %s"
+            examples = ", ".join(self._examples)
+            if len(self._examples) == _MAX_EXAMPLES:
+                examples += ", …"
             log.warning(message, self._where, tokens, lines, examples)
         if self._doubtful:
             examples = ", ".join(self._doubtful[:_MAX_EXAMPLES])
-            message = "%s%s of %s may be wrong, such as line %s"
+            message = "%s%s of %s may be wrong, such as %s"
             log.warning(message, self._where, f"{len(self._doubtful):,}", num_lines, examples)
         if counts["broken"]:
             message = (
@@ -367,6 +366,5 @@ class Warnings:
 
 
 def _show(token: str) -> str:
-    """Return a token without its space mark, shortened to `_MAX_CHARACTERS`."""
-    text = token.removeprefix(SPACE) or token
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
+    """Return a token for messages, without its space mark."""
+    return shorten(token.removeprefix(SPACE) or token)

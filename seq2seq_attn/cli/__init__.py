@@ -77,15 +77,14 @@ class GroupedCommand(TyperCommand):
         with_value = set()
         for parameter in self.params:
             # Arguments have no attribute `is_flag`. Like flags, they have no name before a value.
-            is_flag = getattr(parameter, "is_flag", True)
-            if not is_flag:
+            if not getattr(parameter, "is_flag", True):
                 with_value.update(parameter.opts)
         previous = ""
         for argument in takewhile(lambda argument: argument != "--", args):
             if re.match(r"-[^\s=]*\s", argument) and previous not in with_value:
                 raise UsageError(
-                    f"{shorten(argument)}: begins with -, as options do; write -- before texts, "
-                    "and a space before the value of an option"
+                    f"{shorten(argument)}: begins with -, as options do; write -- before a text, "
+                    "or a space between an option and its value"
                 )
             previous = argument
 

@@ -66,7 +66,7 @@ class TrainOptions(shared.ConfigOptions, total=False):
         bool,
         shared.flag(
             "--resume",
-            "Continue --run-dir, or the newest unfinished run, exactly where it stopped.",
+            "Continue --run-dir, or the newest unfinished run, from its last saved state.",
         ),
     ]
     overwrite: Annotated[bool, shared.flag("--overwrite", "Replace the run in --run-dir.")]

@@ -2,6 +2,7 @@
 allowed, and the nearest valid key."""
 
 import difflib
+import json
 import re
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -123,9 +124,14 @@ def unknown_key(key: str) -> str:
 
 def shorten(value: object) -> str:
     """Return a value for messages, as YAML writes it. Long values are shortened."""
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else _short.repr(value)
+    if isinstance(value, bool | None):
+        return json.dumps(value)
+    return _short.repr(value)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number and a noun for messages: `1 line`, `1,200 lines`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def shorten_key(key: str) -> str:

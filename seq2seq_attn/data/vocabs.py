@@ -59,10 +59,10 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
         other = load_run_config(ListedFiles(data.vocab_from)).data
     except UserError as error:
         raise type(error)(f"data.vocab_from: {error}") from None
-    names = ["target_language", "tokenizer", "vocab"]
-    if data.layout.columns:
-        names.insert(0, "sources")
-    for name in names:
+    languages = f"{other.source_name} to {other.target_language}"
+    if data.layout.columns and languages != f"{data.source_name} to {data.target_language}":
+        raise UsageError(f"{data.vocab_from}: translates {languages}; use the same languages here")
+    for name in ("target_language", "tokenizer", "vocab"):
         old = getattr(other, name)
         new = getattr(data, name)
         if old != new:

@@ -25,10 +25,8 @@ set, some line always has more than `HEAVY_SHARE`."""
 def find_copies(test_set: EvaluationSet) -> IntArray:
     """Return, for each pair, the index of the first pair with the same source and references."""
     first_indices: dict[tuple[str, ...], int] = {}
-    indices = []
     pairs = zip(test_set.source, test_set.references, *test_set.other_references, strict=True)
-    for index, pair in enumerate(pairs):
-        indices.append(first_indices.setdefault(pair, index))
+    indices = [first_indices.setdefault(pair, index) for index, pair in enumerate(pairs)]
     return np.array(indices, dtype=np.int64)
 
 

@@ -249,11 +249,7 @@ def attention_links(weights_TS: Weights) -> list[Link]:
     Args:
         weights_TS: Attention between words, without the weights on EOS of the source.
     """
-    links = []
-    for target, row_S in enumerate(weights_TS):
-        if row_S.any():
-            links.append((int(row_S.argmax()), target))
-    return links
+    return [(int(row_S.argmax()), target) for target, row_S in enumerate(weights_TS) if row_S.any()]
 
 
 def score_attention(pairs: GoldPairs, *, shift: int = 0) -> AlignmentScore:

@@ -204,10 +204,11 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
     if module is None:
         known = [*packaged, *plugins_by_module()]
         nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(known)}"
+        if nearest:
+            raise UsageError(f"{key}: no such variant; did you mean {nearest[0]!r}?")
         raise UsageError(
-            f"{key}: no such variant; {hint} (a variant of your own module needs --import "
-            f"{module_name}, a variant of a package its installation)"
+            f"{key}: no such variant; variants are {', '.join(known)} (a variant of your own "
+            f"module needs --import {module_name}, a variant of a package its installation)"
         )
     build: Callable[..., Any] | None = getattr(module, attribute or function, None)
     if build is None and not attribute and function == "build":

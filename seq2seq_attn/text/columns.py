@@ -4,6 +4,7 @@
 import re
 from collections.abc import Sequence
 
+from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.languages import english_name, short_code
 from seq2seq_attn.text.scripts import is_in_script, usual_script
@@ -13,8 +14,6 @@ _ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
 """names of the source column and of the target column"""
 _MAX_WORDS = 3
 """maximum number of words in the name of a column; longer cells are text"""
-MAX_SHOWN = 40
-"""number of characters of a cell that an error message shows"""
 
 
 def choose_columns(
@@ -42,7 +41,7 @@ def choose_columns(
             raise _unclear(table, names, languages, "does not name its columns")
         return named, not is_keyed
     if len(columns) != len(languages):
-        raise _unclear(table, names, languages, f"{len(columns)} columns are named")
+        raise _unclear(table, names, languages, "--columns has another number of columns")
     # A key is a number in a table without keys.
     keys = {key: key for key in names}
     if not are_numbers:
@@ -62,8 +61,8 @@ def choose_columns(
 
 def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:
     """Return an error that shows the first row and explains how to name the columns."""
-    cells = [name[:MAX_SHOWN] for name in names.values()]
-    shown = ", ".join(f"{number}: {cell}" for number, cell in enumerate(cells, 1))
+    cells = enumerate(names.values(), 1)
+    shown = ", ".join(f"{number}: {shorten(cell)}" for number, cell in cells)
     return UsageError(
         f"{table}: {reason} for {', '.join(languages)}; its first row is {shown}; name the columns "
         f"in this order, for example --columns {','.join(list(names)[: len(languages)])}"

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from seq2seq_attn.config import shorten
 from seq2seq_attn.config.layout import NONE, VECTORS, SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.columns import MAX_SHOWN, choose_columns, columns_by_script
+from seq2seq_attn.text.columns import choose_columns, columns_by_script
 from seq2seq_attn.text.languages import CODE, complete_languages, short_code
 from seq2seq_attn.text.lines import aligned_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
@@ -246,9 +247,10 @@ def check_scripts(text: Text) -> None:
     for language, *lines in zip(languages, *rows, strict=False):
         script = None if language == VECTORS else usual_script(language)
         if script and not is_in_script(lines, script):
-            first_row = ", ".join(cell[:MAX_SHOWN] for cell in rows[0])
+            script_name = "Chinese characters" if script == "CJK" else script.capitalize()
+            first_row = ", ".join(map(shorten, rows[0]))
             raise UsageError(
-                f"{text}: {language} is written in {script}, but its text is not; the first row is "
-                f"{first_row}; exchange the languages, the files, or --columns, or name "
-                f"the script, for example sr_Cyrl"
+                f"{text}: {language} is written in {script_name}, but its text is not; the first "
+                f"row is {first_row}; exchange the languages, the files, or --columns, or name the "
+                "script, for example sr_Cyrl"
             )

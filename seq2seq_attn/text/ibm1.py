@@ -120,11 +120,7 @@ def align(source: Sentences, target: Sentences, num_pairs: int) -> Iterator[list
     for index in range(num_pairs):
         sources = best_sources(forward, source(index), target(index))
         targets = best_sources(backward, target(index), source(index))
-        links = []
-        for t, s in enumerate(sources.tolist()):
-            if s != EMPTY and targets[s] == t:
-                links.append((s, t))
-        yield links
+        yield [(s, t) for t, s in enumerate(sources.tolist()) if s != EMPTY and targets[s] == t]
 
 
 def _keys(source: Ids, target: Ids) -> Ids:

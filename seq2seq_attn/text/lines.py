@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from seq2seq_attn.config import plural
 from seq2seq_attn.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -79,12 +80,9 @@ def explain_unreadable(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if isinstance(error, FileNotFoundError):
-            raise UserError(f"{path}: no such file; name another file") from None
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(
-            f"{path}: cannot be read ({reason}); name another file, or decompress it first"
-        ) from None
+        reason = getattr(error, "strerror", None)  # None for an error of a decompressor
+        advice = "check the path" if reason else "name another file, or decompress it first"
+        raise UserError(f"{path}: cannot be read ({reason or error}); {advice}") from None
 
 
 def iter_blocks(path: Path) -> Iterator[str]:
@@ -199,6 +197,5 @@ def warn_about_tabs(where: str, num_lines: int) -> None:
     """Log a warning about the number of lines with tabs, for a run with one source. `where` is the
     start of the warning: `FILE: ` or an empty string."""
     if num_lines:
-        log.warning(
-            "%stabs, on %d lines, count as spaces; this run reads one source", where, num_lines
-        )
+        message = "%stabs, on %s, count as spaces; this run reads one source"
+        log.warning(message, where, plural(num_lines, "line"))

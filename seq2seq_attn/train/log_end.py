@@ -86,7 +86,8 @@ def describe_fit(
     """
     last = validations[-1]
     early = [line[metric] for line in validations if line["update"] <= 0.75 * last["update"]]
-    if early and metric in METRICS and last.get("is_best"):
+    is_useless = _is_useless(validations, metric)
+    if early and metric in METRICS and last.get("is_best") and not is_useless:
         best_early = min(early) if METRICS[metric].is_lower_better else max(early)
         gain = abs(last[metric] - best_early)  # never a loss, because the last score is the best
         if gain > IMPROVING * max(best_early, last[metric]):
@@ -101,10 +102,10 @@ def describe_fit(
             f"training, {last['perplexity']:.2f} in validation): more pairs help, or more dropout, "
             "with --set model.dropout.embedding, model.dropout.readout; more updates do not"
         )
-    if _is_useless(validations, metric):
+    if is_useless:
         return (
-            f"this model is not usable yet: train longer, with {longer}; if the score does not "
-            "rise, more pairs help"
+            "this model is not usable yet: train longer, without limits of your own, or with at "
+            f"least {longer}; if the score does not rise, more pairs help"
         )
     return None
 

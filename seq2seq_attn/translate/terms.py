@@ -68,11 +68,7 @@ class Terms(NamedTuple):
     def missing(self, terms: Sequence[str], text: str) -> list[str]:
         """Return the target terms that a text lacks."""
         words = split_terms(text, self.target.language)
-        missing = []
-        for term in terms:
-            if not find_terms(words, {self.target.words(term): term}):
-                missing.append(term)
-        return missing
+        return [term for term in terms if not find_terms(words, {self.target.words(term): term})]
 
     def source_words(self, line: str) -> set[str]:
         """Return the words of the source terms that a line has."""

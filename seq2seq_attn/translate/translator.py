@@ -304,9 +304,9 @@ class Translator:
         hypotheses_B = plan.search(self._steps, source, options)
         results = []
         for segment, hypotheses in zip(segments, hypotheses_B, strict=True):
-            translations = []
-            for hypothesis in hypotheses:
-                translations.append(self._translation(segment, hypothesis, plan))
+            translations = [
+                self._translation(segment, hypothesis, plan) for hypothesis in hypotheses
+            ]
             if options.rows_per_sentence == 1:
                 # Copying source tokens may make hypotheses equal. Equal samples are kept.
                 translations = distinct(translations)

@@ -88,7 +88,7 @@ def test_scripts_do_not_contradict_the_first_line(write, first):
 
 
 def test_scripts_of_two_columns_in_one_script_tell_nothing(write):
-    with pytest.raises(UsageError, match=r"1: cat, 2: billi, 3: बिल्ली.*--columns"):
+    with pytest.raises(UsageError, match=r"1: 'cat', 2: 'billi', 3: 'बिल्ली'.*--columns"):
         read(write("a.tsv", "cat\tbilli\tबिल्ली\n"), "en", "hi")
 
 
@@ -113,6 +113,6 @@ def test_scripts_of_two_columns_in_one_script_tell_nothing(write):
 def test_columns_that_are_not_clear_are_asked_for_with_the_first_row(
     write, name, text, languages, columns
 ):
-    first = "1: en" if name == "a.jsonl" else f"1: {text.split(chr(9))[0]}"
+    first = "1: 'en" if name == "a.jsonl" else f"1: '{text.split(chr(9))[0]}"
     with pytest.raises(UsageError, match=rf"^{name}: .*{first}.*--columns"):
         read(write(name, text), *languages, columns)

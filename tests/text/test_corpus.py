@@ -140,7 +140,7 @@ def test_a_side_that_is_not_in_the_script_of_its_language_is_refused(
     write, source, target, languages
 ):
     names = [write("a.txt", f"{source}\n"), write("b.txt", f"{target}\n")]
-    with pytest.raises(UsageError, match=rf"{languages[1]} .*{source}, {target}"):
+    with pytest.raises(UsageError, match=rf"{languages[1]} .*{source}', '{target}"):
         find_text(names, *languages)
 
 

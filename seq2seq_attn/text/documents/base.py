@@ -40,14 +40,17 @@ class Form(NamedTuple):
     keeps its characters. Raises ValueError if the translation would damage the document"""
 
 
-def scan(pattern: re.Pattern[str], document: str, position: int = 0) -> Iterator[re.Match[str]]:
+def scan(
+    pattern: re.Pattern[str], document: str, position: int = 0, expected: str = "an entry of PO"
+) -> Iterator[re.Match[str]]:
     """Yield the matches of a pattern from `position` to the end of the document. Each match begins
-    where the previous match ends. Raises ValueError if the pattern does not match somewhere."""
+    where the previous match ends. Raises ValueError if the pattern does not match somewhere; the
+    message says what is `expected`."""
     while position < len(document):
         match = pattern.match(document, position)
         if match is None:
             line = document.count("\n", 0, position) + 1
-            raise ValueError(f"line {line}")
+            raise ValueError(f"line {line}: expected {expected}")
         yield match
         position = match.end()
 

@@ -49,16 +49,18 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
             if field in (name, str(number)):
                 rows.append((mark, number, len(cells)))
     if not field or len(rows) != 1:
+        value = f"--field {field!r}: " if field else ""
         raise UsageError(
-            f"--field {field!r}: expected one of the columns {', '.join(names)}; a first line "
-            "such as sep=; names the delimiter"
+            f"{value}name the column to translate with --field (field, over HTTP): "
+            f"{', '.join(names)}; a first line such as sep=; names the delimiter"
         )
     if field not in names:
         message = "column %s: the first row is the header, which stays as it is: %s"
         log.info(message, field, shorten(names))
     mark, _, num_cells = rows[0]
     # A last line without a line end is a row too.
-    matches = scan(re.compile(_row(*rows[0])), f"{document}\n", head.end())
+    expected = f"as many cells as in the header, {num_cells}, and no stray quotation mark"
+    matches = scan(re.compile(_row(*rows[0])), f"{document}\n", head.end(), expected)
     next(matches)  # the header
     for match in matches:
         for cell in _CELL_WITH_LINES.findall(match[0]):

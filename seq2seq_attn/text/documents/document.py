@@ -66,10 +66,11 @@ def parse_document(document: bytes, form: str, field: str, languages: Sequence[s
     try:
         content = document.decode(encoding)
         if "\0" in content:
-            raise ValueError("a NUL character")
+            raise UnicodeError("a NUL character")
         texts = [text for text in load_form(form).find(content, argument) if text.text.strip()]
     except (ValueError, RecursionError, ExpatError) as error:
-        raise UserError(f"damaged {form} ({error}); correct it, or convert it to UTF-8") from None
+        advice = "convert it to UTF-8" if isinstance(error, UnicodeError) else "correct it"
+        raise UserError(f"damaged {form} ({error}); {advice}") from None
     lines = []
     for text in texts:
         lines += [text._replace(text=line.strip()) for line in _lines_with_words(text.text)]
@@ -85,7 +86,7 @@ def _lines_with_words(text: str) -> list[str]:
 def check_field(form: str, field: str) -> None:
     """Raise UsageError if a field is named for a form without fields."""
     if field and form not in WITH_FIELDS:
-        raise UsageError(f"{form}, --field {field!r}: give it only for {', '.join(WITH_FIELDS)}")
+        raise UsageError(f"--field {field!r}: only {', '.join(WITH_FIELDS)} have fields")
 
 
 def replace_texts(document: Document, translations: Sequence[str]) -> tuple[bytes, list[str]]:

@@ -20,16 +20,14 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
         ValueError: a line is not an object, or does not have the field exactly once, as a text.
     """
     if not field:
-        raise UsageError("give the field of the objects, --field NAME")
+        raise UsageError("name the field to translate with --field (field, over HTTP)")
     for number, line in enumerate(_LINE.finditer(document), 1):
         content = line[0].removeprefix("\ufeff")
         if not content.strip():
             continue
         value = json.loads(content)
-        matches = []
-        for match in _FIELD.finditer(document, *line.span()):
-            if json.loads(match[1]) == field:
-                matches.append(match)
+        fields = _FIELD.finditer(document, *line.span())
+        matches = [match for match in fields if json.loads(match[1]) == field]
         texts = [json.loads(match[2]) for match in matches]
         if not isinstance(value, dict) or [value.get(field)] != texts:
             raise ValueError(f"object {number}: expected one text in the field {field!r}")

@@ -79,7 +79,7 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
     for tag in _TAG.finditer(document):
         if tag[0] == "<":
             line = document.count("\n", 0, tag.start()) + 1
-            raise ValueError(f"a tag without an end, an entity or encoding declared: line {line}")
+            raise ValueError(f"line {line}: a tag without an end, or a declared entity or encoding")
         name = tag.expand(r"\g<slash>\g<name>").lower()
         innermost, was_translated = deciding[-1]
         yield tag, name, was_translated, len(deciding) > 1

@@ -108,10 +108,9 @@ class SeveralSources(Source):
             return [""] * self.num_columns
         columns = line.split("\t")
         if len(columns) != self.num_columns:
-            texts = "text" if len(columns) == 1 else "texts"
             raise UserError(
-                f"{reprlib.repr(line)}: {len(columns)} {texts}; expected {self.num_columns}, "
-                f"separated by tabs: {', '.join(self.languages)}"
+                f"{reprlib.repr(line)}: expected texts in {', '.join(self.languages)}, separated "
+                f"by tabs: {self.num_columns} texts, not {len(columns)}"
             )
         return columns
 
