@@ -61,7 +61,7 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
         raise type(error)(f"data.vocab_from: {error}") from None
     languages = f"{other.source_name} to {other.target_language}"
     if data.layout.columns and languages != f"{data.source_name} to {data.target_language}":
-        raise UsageError(f"{data.vocab_from}: translates {languages}; use the same languages here")
+        raise UsageError(f"{data.vocab_from}: the run translates {languages}; use these languages")
     for name in ("target_language", "tokenizer", "vocab"):
         old = getattr(other, name)
         new = getattr(data, name)

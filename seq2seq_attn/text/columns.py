@@ -41,7 +41,7 @@ def choose_columns(
             raise _unclear(table, names, languages, "does not name its columns")
         return named, not is_keyed
     if len(columns) != len(languages):
-        raise _unclear(table, names, languages, "--columns has another number of columns")
+        raise _unclear(table, names, languages, "--columns has too few or too many columns")
     # A key is a number in a table without keys.
     keys = {key: key for key in names}
     if not are_numbers:

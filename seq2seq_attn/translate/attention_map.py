@@ -46,9 +46,9 @@ class AttentionMap:
     """Attention weights with a label for each row (a target token) and column (a source token).
 
     >>> [translation] = load("runs/quickstart").translate(["Der Hund schläft."])
-    >>> map = translation.attention_map()
-    >>> weights = map.weights_TS[map.target_tokens.index("dog")]
-    >>> map.source_tokens[weights.argmax()], weights.shape
+    >>> attention = translation.attention_map()
+    >>> weights = attention.weights_TS[attention.target_tokens.index("dog")]
+    >>> attention.source_tokens[weights.argmax()], weights.shape
     ('Hund', (5,))
 
     A notebook shows the map as a table.

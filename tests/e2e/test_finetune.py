@@ -146,15 +146,15 @@ def test_a_changed_old_text_is_not_mixed(capsys):
     [
         (["train", "--from=old"], "--train"),
         (["train", "--from=nowhere", "--train=new.tsv"], "nowhere"),
-        ([*TUNE[:3], "--columns=1,2", "--source-language=fr"], "data.sources"),
-        ([*TUNE[:3], "--columns=1,2", "--target-language=fr"], "data.target_language"),
+        ([*TUNE[:3], "--columns=1,2", "--source-language=fr"], "de to en"),
+        ([*TUNE[:3], "--columns=1,2", "--target-language=fr"], "de to en"),
         ([*TUNE, "--set=model.hidden_size=29"], "train.start_from"),
         ([*TUNE, "--set=data.vocab.min_frequency=2"], "data.vocab"),
         ([*TUNE, "--set=data.mix=-1"], "data.mix"),
         ([*TUNE, "--set=data.mix=1", "--set=data.links=corpus/train.de"], "data.links"),
         ([*OLD_TRAIN, "--set=data.mix=1"], "data.vocab_from"),
         ([*OLD, "--set=data.tokenizer.name=characters"], "data.tokenizer"),
-        ([*OLD, "--set=data.source_language=en", "--set=data.target_language=de"], "data.sources"),
+        ([*OLD, "--set=data.source_language=en", "--set=data.target_language=de"], "de to en"),
         ([*OLD_TRAIN, "--set=train.start_from=old", "--set=data.limit.train=9"], "vocab_from=old"),
     ],
 )
