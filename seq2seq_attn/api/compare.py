@@ -132,14 +132,15 @@ def train_and_compare(
     """
     folder = planned[0].run.path.parent
     config = planned[0].config
+    # A comparison that is refused leaves no folder.
+    for planned_run in planned:
+        if not planned_run.config.data.layout.columns:
+            raise UsageError(
+                "data.source_language=none: language models have no translations to compare"
+            )
+        check_config(planned_run.config)
+        _check_settings(planned_run)
     with locked(folder, work="comparison", option="--output"):
-        for planned_run in planned:
-            if not planned_run.config.data.layout.columns:
-                raise UsageError(
-                    "data.source_language=none: language models have no translations to compare"
-                )
-            check_config(planned_run.config)
-            _check_settings(planned_run)
         prepare_corpora(planned)
         if at_once is None:
             is_on_cpu = resolve_device(config.train.device).type == "cpu"
