@@ -139,7 +139,9 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
         model = build_model(
             resumed.config.model, num_source_ids=len(probs_UK), num_target_ids=num_target_ids
         )
-        model.output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))
+        source = pairs.source_ids.__getitem__
+        table = estimate_table(source, pairs.target_ids.__getitem__, len(pairs))
+        model.output.set_table(table)
         assert torch.equal(model.output.probs_UK, probs_UK)
         assert torch.equal(translator.model.output.probs_UK, probs_UK)
 
