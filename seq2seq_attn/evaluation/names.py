@@ -17,11 +17,20 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.normalize import visible
 
-_NOT_TRAINED = """
-name seed data.data_dir data.source_dir data.num_processes search.batch_size train.device
-train.num_threads train.cuda_graphs train.log_every_updates train.checkpoint_every_updates
-train.validation.num_samples
-""".split()
+_NOT_TRAINED = {
+    "name",
+    "seed",
+    "data.data_dir",
+    "data.source_dir",
+    "data.num_processes",
+    "search.batch_size",
+    "train.device",
+    "train.num_threads",
+    "train.cuda_graphs",
+    "train.log_every_updates",
+    "train.checkpoint_every_updates",
+    "train.validation.num_samples",
+}
 """Settings in which the runs of an arm may differ: the name, the seed, and where and how the run is
 computed."""
 _DATED = re.compile(r"\d{4}-\d\d-\d\d-")

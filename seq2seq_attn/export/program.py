@@ -32,7 +32,7 @@ from seq2seq_attn.files import JsonObject
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async.msg")
 _KNOWN = json.loads((Path(__file__).parent / "web" / "operations.json").read_bytes())
 """the dtypes of the interpreter, and the largest number of arguments of each operation"""
-_PLACEMENT = "layout device pin_memory memory_format non_blocking cudnn_enable".split()
+_PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")
 WeightFormat = Literal["int16", "fp32", "int8"]
 """The format in which parameters that are matrices are stored: `int16` and `int8` are integers with
 a scale for each row. Other tensors are never rounded. For the models of the demo, the error of

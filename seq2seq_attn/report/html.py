@@ -36,11 +36,26 @@ MAX_VALIDATIONS = 200
 """The most points of a learning curve. A curve with more validations is thinned evenly."""
 
 WEB = Path(__file__).parent / "web"
-_STYLES = "colors.css page.css tables.css sentences.css heat.css maps.css".split()
-SCRIPTS = """
-elements.js dom.js tables.js compare.js words.js heat.js map.js texts.js dialog.js example.js
-chart.js scores.js curves.js attention.js sentences.js setup.js main.js
-""".split()
+_STYLES = ("colors.css", "page.css", "tables.css", "sentences.css", "heat.css", "maps.css")
+SCRIPTS = (
+    "elements.js",
+    "dom.js",
+    "tables.js",
+    "compare.js",
+    "words.js",
+    "heat.js",
+    "map.js",
+    "texts.js",
+    "dialog.js",
+    "example.js",
+    "chart.js",
+    "scores.js",
+    "curves.js",
+    "attention.js",
+    "sentences.js",
+    "setup.js",
+    "main.js",
+)
 """The scripts in order. All but the last only declare; `main.js` draws the page."""
 
 

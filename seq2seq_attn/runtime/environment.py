@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 _CPUINFO = Path("/proc/cpuinfo")
-_PACKAGES = "numpy torchtext spacy sentencepiece sacrebleu safetensors pydantic".split()
+_PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safetensors", "pydantic")
 
 
 def describe_environment(command: Sequence[str], device: torch.device | str) -> JsonObject:

@@ -34,16 +34,29 @@ OnValidation = Callable[[int, Mapping[str, float]], bool | None]
 """a function of the number of an update and of the scores of its validation by name; training stops
 if the function returns True"""
 
-FIXED_ON_RESUME = """
-seed data model search train.start_from train.batch train.optimizer.name
-train.optimizer.average_decay train.validation.metric train.validation.num_pairs
-train.validation.beam_size
-""".split()
+FIXED_ON_RESUME = (
+    "seed",
+    "data",
+    "model",
+    "search",
+    "train.start_from",
+    "train.batch",
+    "train.optimizer.name",
+    "train.optimizer.average_decay",
+    "train.validation.metric",
+    "train.validation.num_pairs",
+    "train.validation.beam_size",
+)
 """Settings that a resume cannot change. The saved state depends on them, or scores before and after
 the resume would not be comparable."""
-CHANGEABLE = """
-data.data_dir data.source_dir data.num_processes search.beam_size search.n_best search.batch_size
-""".split()
+CHANGEABLE = (
+    "data.data_dir",
+    "data.source_dir",
+    "data.num_processes",
+    "search.beam_size",
+    "search.n_best",
+    "search.batch_size",
+)
 """Exceptions from FIXED_ON_RESUME: a resume may change these settings, because neither the text nor
 a validation depends on them."""
 
