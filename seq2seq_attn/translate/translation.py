@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.config import shorten
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap, Weights
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EOS_TOKEN = SPECIALS[EOS]
+_MAX_REPR = 60
+"""maximum number of characters of the text that `repr` shows"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +116,8 @@ class Translation:
 
     def __repr__(self) -> str:
         shape = "none" if self.attention is None else " x ".join(map(str, self.attention.shape))
-        text = shorten(self.text)
-        return f"Translation({text}, log_prob={self.log_prob:.2f}, attention: {shape})"
+        text = self.text if len(self.text) <= _MAX_REPR else f"{self.text[:_MAX_REPR]}..."
+        return f"Translation({text!r}, log_prob={self.log_prob:.2f}, attention: {shape})"
 
     def _repr_html_(self) -> str:
         """Return the text and the attention map that a notebook shows."""

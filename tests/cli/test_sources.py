@@ -261,7 +261,7 @@ def test_a_line_whose_vectors_cannot_be_read_is_empty(trained, tmp_path, capsys,
     [
         ("translate --run texts Hund", 2, "['Hund']: expected 2"),
         ("translate --run texts -i test.de -i test.de -i test.de", 2, "'test.de']: expected 2"),
-        ("translate --run texts -i test.de", 1, "1 text"),
+        ("translate --run texts -i test.de", 1, "2 texts, not 1"),
         ("translate --run texts -i test.de -i train.fr", 1, "test.de: 20 lines"),
         ("translate --run vectors no.npz:a", 1, "no.npz"),
         ("translate --run vectors no.npy", 1, "no.npy"),
@@ -280,7 +280,7 @@ def test_inputs_that_do_not_fit(trained, in_tmp_path, capsys, command, code, mes
 
 
 def test_a_line_of_too_many_columns_is_refused(trained):
-    with pytest.raises(UserError, match="3 texts"):
+    with pytest.raises(UserError, match="2 texts, not 3"):
         load(trained / "texts").translate(["a\tb\tc"])
 
 
