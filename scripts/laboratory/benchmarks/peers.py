@@ -302,7 +302,7 @@ def write_data(
             pairs = prepared.pairs(split)
             lines = []
             for i in range(min(len(pairs), count or len(pairs))):
-                tokens = vocab.tokens_of(getattr(pairs, side)(i).tolist())
+                tokens = vocab.tokens_of(getattr(pairs, f"{side}_ids")[i].tolist())
                 lines.append(" ".join(tokens))
                 if len(lines[-1].split()) != len(tokens):
                     raise UserError(f"{split}: a token holds a space")
