@@ -47,8 +47,7 @@ def train_model(
         settings: single settings by dotted key, as `--set` takes them; the value None means `null`.
         from_run: a run to fine-tune on `train_text`, as `--from` does.
         run_dir: the directory of the run; None means `runs/<date>-<configuration>-s<seed>`.
-        resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was
-            interrupted.
+        resume: continue the run in `run_dir`, or the newest unfinished run, from its last state.
         overwrite: replace the run in `run_dir`.
         on_validation: called after each validation with the update and the scores by name, such as
             `bleu`. Training stops there if it returns True; after an exception, training can be

@@ -185,8 +185,7 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
     `function` is the function's name.
 
     Raises:
-        UsageError: there is no such variant; or the module does not define such a function, or
-            merely imports it.
+        UsageError: there is no such variant, or its module does not define such a function.
         UserError: a module of an installed package cannot be imported.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
