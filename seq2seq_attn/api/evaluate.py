@@ -76,9 +76,8 @@ def evaluate(
     precision: str = "auto",
     **search: Any,
 ) -> Report:
-    """Translate test sets and score runs, with the options of `seq2seq evaluate`. `search` holds
-    options of the search, such as `beam_size`, and the file `glossary`. `Report.data` holds plain
-    values. Without an output file, the report goes into the first run.
+    """Translate test sets and score runs, as `seq2seq evaluate` does, into files or the first run.
+    `search` holds options such as `beam_size` and `glossary`; `Report.data` holds plain values.
 
     >>> [test_set] = evaluate("runs/quickstart").data["sets"]
     >>> test_set["name"], test_set["measures"][0]["runs"][0]["score"] > 50
