@@ -12,6 +12,7 @@ from scripts.laboratory.harness.records import ROOT, add_set_option, exit_code
 from seq2seq_attn.errors import UsageError
 
 TOOLS = (
+    "budgets",
     "golden",
     "house",
     "own_texts",

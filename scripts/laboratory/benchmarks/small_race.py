@@ -1,7 +1,7 @@
 """Small texts: ours with the settings that `train --train` chooses, against JoeyNMT's RNN and
 Transformer at equal CPU minutes of one core.
 
-    scripts/lab bench small-race --texts FOLDER [NAME ...]
+    scripts/lab bench small-race --texts FOLDER [--seeds 1,2,3] [NAME ...]
 
 All train on the same tokens, on one thread. Each keeps its model at some minutes, and translates
 the test set greedily. Ours trains to its end, and the peers for `LONGER` times as long; they
@@ -43,8 +43,9 @@ ENDLESS = 1_000_000.0
 class Peer(race.Entrant):
     """A peer that trains on a small text."""
 
-    def __init__(self, name: str, field: race.Field) -> None:
+    def __init__(self, name: str, field: race.Field, seed: int) -> None:
         super().__init__(name, field)
+        self.seed = seed
         self.folder = field.data.parent / self.folder.name
         references = read_lines(field.data / "test.en")
         longest = max(len(line.split()) for line in references)
@@ -68,21 +69,25 @@ def main(arguments: Sequence[str]) -> None:
     """Race on one text after the other; write the record after each."""
     parser = argparse.ArgumentParser(prog="scripts/lab bench small-race")
     parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser.add_argument("--seeds", default="1")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
     for name in options.names or TEXTS:
-        with mock.patch.dict(os.environ, peers.ONE_CORE):
-            about, text = describe_text(name, options.texts)
-            text["settings"]["train.num_threads"] = 1
-            row = {"about": about, "systems": measure(FOLDER / name, text)}
-        rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
-        environment = describe("lab bench small-race")
-        rows[name] = row | {"commit": environment["git"]["commit"]}
-        write_json(RECORD, {"environment": environment, "minutes": MINUTES, "rows": rows})
+        for seed in options.seeds.split(","):
+            with mock.patch.dict(os.environ, peers.ONE_CORE):
+                about, text = describe_text(name, options.texts)
+                text["settings"] |= {"train.num_threads": 1, "seed": int(seed)}
+                systems = measure(FOLDER / f"{name}-s{seed}", text)
+            rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
+            row = rows.setdefault(name, {"about": about, "by_seed": {}})
+            environment = describe("lab bench small-race")
+            commit = environment["git"]["commit"]
+            row["by_seed"][seed] = {"commit": commit, "systems": systems}
+            write_json(RECORD, {"environment": environment, "minutes": MINUTES, "rows": rows})
 
 
 def measure(folder: Path, text: Record) -> list[Record]:
-    """Train all systems on a text, and score their checkpoints."""
+    """Train all systems on a text with its seed, and score their checkpoints."""
     ours = Ours(folder, text)
     checkpoints = ours.train(minutes=[*MINUTES, ENDLESS])
     config = load_config([str(checkpoints[-1] / "config.yaml")])
@@ -91,7 +96,7 @@ def measure(folder: Path, text: Record) -> list[Record]:
     end = minutes_of(checkpoints[-1])
     earlier = [minutes for minutes in MINUTES if minutes < end]
     for name in PEERS:
-        peer = Peer(name, ours.field)
+        peer = Peer(name, ours.field, text["settings"]["seed"])
         checkpoints = peer.train(minutes=[*earlier, end, LONGER * end])
         rows.append(score(peer, checkpoints))
     return rows

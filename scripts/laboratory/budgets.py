@@ -1,0 +1,51 @@
+"""Half, twice and four times as many updates as `train --train` chooses: `scripts/lab budgets
+[--texts FOLDER] [--factors 1,0.5,2,4] NAME ...` trains, scores, and adds rows to the record.
+
+The number of validations, the patience and the size of batches stay those of the choice. Names and
+FOLDER are those of `scripts/lab own_texts`.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
+from scripts.laboratory.own_texts import RUNS, describe_text, measure
+from seq2seq_attn.api.own_text import NUM_VALIDATIONS, PATIENCE
+from seq2seq_attn.files import read_json, write_json
+
+RECORD = RECORDS / "budgets.json"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Train and score each text with each number of updates."""
+    parser = argparse.ArgumentParser(prog="scripts/lab budgets")
+    parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser.add_argument("--factors", default="1,0.5,2,4")
+    parser.add_argument("names", nargs="+")
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        about, text = describe_text(name, options.texts)
+        text["settings"]["train.num_threads"] = 1
+        for factor in options.factors.split(","):
+            rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
+            row = rows.setdefault(name, {"about": about, "by_factor": {}})
+            if factor != "1":
+                chosen = row["by_factor"]["1"]["max_updates"]
+                text["settings"] |= budget(chosen, float(factor))
+            measured = measure(RUNS / f"{name}-x{factor}", text)
+            environment = describe("lab budgets")
+            measured["commit"] = environment["git"]["commit"]
+            row["by_factor"][factor] = measured
+            write_json(RECORD, {"environment": environment, "rows": rows})
+
+
+def budget(chosen: int, factor: float) -> Record:
+    """Return settings for a multiple of the chosen number of updates."""
+    updates_per_validation = round(chosen * factor / NUM_VALIDATIONS)
+    return {
+        "train.max_epochs": None,
+        "train.max_updates": updates_per_validation * NUM_VALIDATIONS,
+        "train.validation.every_updates": updates_per_validation,
+        "train.validation.patience": PATIENCE,
+    }
