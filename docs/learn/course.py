@@ -1,6 +1,6 @@
 """The corpus and the small models that the four chapters share. A chapter trains what is missing."""
 
-import gzip
+import bz2
 import os
 import random
 import re
@@ -51,7 +51,7 @@ def captions() -> dict[str, tuple[list[str], list[str]]]:
     """German and English lines of `train`, `valid` and `test`: the short sentences of the embedded corpus that have
     frequent words only. They are also written to runs/learn/text."""
     columns = [
-        gzip.open(CAPTIONS / f"train.{language}.gz", "rt", encoding="utf-8")
+        bz2.open(CAPTIONS / f"train.{language}.bz2", "rt", encoding="utf-8")
         for language in ("de", "en")
     ]
     pairs = list(

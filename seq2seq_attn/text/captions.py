@@ -2,7 +2,7 @@
 alignments, as text.
 
 Each split has the files `SPLIT.de`, `SPLIT.en` and `SPLIT.links` (Pharaoh format, German position
-first), plain or gzipped. The links refer to the words of `tokenize_caption`.
+first), plain or compressed. The links refer to the words of `tokenize_caption`.
 """
 
 import re

@@ -10,7 +10,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import packaged
 from seq2seq_attn.text.lines import read_lines
 
-CAPTIONS = [read_lines(packaged("data/captions") / f"test.{side}.gz") for side in ("de", "en")]
+CAPTIONS = [read_lines(packaged("data/captions") / f"test.{side}.bz2") for side in ("de", "en")]
 WORDS = sorted({"".join(random.Random(i).choices("abdeginorst", k=2 + i % 9)) for i in range(999)})
 DIGITS = [" ".join(random.Random(i).choices("0123456789", k=3 + i % 10)) for i in range(400)]
 TEXTS = {

@@ -5,7 +5,7 @@ the gold links of German to English in `SPLIT.links`. Each function writes the s
 it is called.
 """
 
-import gzip
+import bz2
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,11 +30,11 @@ JOINED, JOINED_EPOCHS = (1, 2, 3, 4, 5, 6), 16
 
 
 def write_embedded(directory: Path) -> None:
-    """The corpus that travels with the package, gzipped."""
+    """The corpus that travels with the package, compressed."""
     for name, lines in _lines_by_name(draw_splits(SIZES, LENGTHS)).items():
         text = "".join(f"{line}\n" for line in lines)
-        with atomic_path(directory / f"{name}.gz") as path:
-            path.write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
+        with atomic_path(directory / f"{name}.bz2") as path:
+            path.write_bytes(bz2.compress(text.encode("utf-8")))
 
 
 def write_single(directory: Path) -> None:
