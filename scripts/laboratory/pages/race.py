@@ -1,6 +1,7 @@
 """The race on the page about speed: BLEU by minute, and by how much ours leads."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -60,3 +61,34 @@ def _lead(name: str, gains: Mapping[float, float]) -> str:
 
 def _listed(minutes: Sequence[float]) -> str:
     return ", ".join(f"{minute:g}" for minute in minutes)
+
+
+def mean_points(
+    seeds: Sequence[Sequence[Record]], measure: str, minutes: Sequence[float]
+) -> dict[str, Record]:
+    """For each system of the race on small texts, the cells of its row, which are means over the
+    seeds, and the columns in which ours is not ahead of it.
+
+    The columns are the minutes that all seeds of ours reach, the end of ours, and half as long
+    again. The last checkpoint of ours is its end, the last two of a peer are the last two columns.
+    """
+    num_minutes = min(len(systems[0]["points"]) for systems in seeds) - 1
+    columns = [f"after {number:g} minutes" for number in minutes[:num_minutes]] + ["at its end"]
+    dashes = ["–"] * (len(minutes) - num_minutes)
+    rows: dict[str, Record] = {}
+    lead: list[float] = []
+    for number, system in enumerate(seeds[0]):
+        points = [systems[number]["points"] for systems in seeds]
+        num_late = 2 if number else 1
+        late = [seed[-num_late:] for seed in points]
+        kept = [*zip(*(seed[:num_minutes] for seed in points), strict=True)]
+        kept += zip(*late, strict=True)
+        scores = [fmean(point[measure] for point in column) for column in kept]
+        lead = lead or scores
+        cells = [f"{score:.1f}" for score in scores]
+        cells[num_minutes] += f" ({fmean(seed[0]['minutes'] for seed in late):.1f})"
+        compared = zip(columns, scores, lead, strict=False)
+        not_behind = [column for column, score, ours in compared if number and score >= ours]
+        cells = cells[:num_minutes] + dashes + cells[num_minutes:] + ["–"] * (2 - num_late)
+        rows[system["name"]] = {"cells": cells, "not_behind": not_behind}
+    return rows
