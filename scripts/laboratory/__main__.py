@@ -19,6 +19,7 @@ TOOLS = (
     "page",
     "picture",
     "serve",
+    "shifts",
     "closest",
     "unknown",
 )
