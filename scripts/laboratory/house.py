@@ -50,6 +50,7 @@ NOT_REACHED = {
     "package: tokens": 191_025,
     "web: lines": 3_472,
     "tests: tokens": 235_340,
+    "laboratory: tokens": 63_300,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""
 _WITHOUT_ROOM = {"cycles", "upward imports", "package: long lines"}

@@ -26,6 +26,7 @@ BLOCKS = {
         "languages": ("own-text-languages", "languages"),
         "finetune": ("own-text-finetune", "finetune"),
         "tasks": ("own-text-tasks", "own-texts"),
+        "shifts": ("own-text-shifts", "shifts"),
     },
     "serve.md": {"figures": ("serve", "serve")},
     "evaluate.md": {"error rates": ("evaluate", "null-comparison")},
