@@ -42,7 +42,7 @@ from seq2seq_attn.api.writers import (
     open_attention_writers,
     write_lines,
 )
-from seq2seq_attn.config import SearchConfig, plural, shorten
+from seq2seq_attn.config import SearchConfig, name_numbers, plural, shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import (
     TRANSLATING_PRIMITIVES,
@@ -59,12 +59,10 @@ from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
-TERMINAL_EVERY_S = 1.0
-"""Seconds between updates of a progress bar in a terminal."""
-LOG_EVERY_S = 30.0
-"""Seconds between updates of a progress bar in a log file."""
+EVERY_S = 1.0
+"""Seconds between updates of the progress bar."""
 _MAX_EXAMPLES = 10
-"""Maximum number of unknown words, or of line numbers, that a warning quotes."""
+"""Maximum number of unknown words that a warning quotes."""
 
 log = logging.getLogger(__name__)
 
@@ -265,24 +263,23 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
 def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
     """Return a progress bar that counts the lines of the first input file.
 
-    The bar is hidden if the input is not a file, or if translations go to the terminal that would
-    show the bar. If stderr is not a terminal but a log, the bar writes a line every 30 seconds.
+    The bar is hidden if the input is not a file, if stderr is not a terminal, or if translations go
+    to the terminal that would show the bar.
     """
     is_file = bool(names) and Path(names[0]).is_file()
     is_output_shown = output == STREAM and sys.stdout is not None and sys.stdout.isatty()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
+    is_shown = is_file and is_terminal and not is_output_shown
     total = None
-    if is_file:
+    if is_shown:
         with suppress(UserError):  # an unreadable file is reported when it is translated
             total = count_lines(Path(names[0]))
-    is_hidden = not is_file or (is_terminal and is_output_shown)
     return tqdm(
         total=total,
         unit="line",
-        delay=every_s,
-        mininterval=every_s,
-        disable=is_hidden,
+        delay=EVERY_S,
+        mininterval=EVERY_S,
+        disable=not is_shown,
         file=sys.stderr,
     )
 
@@ -308,8 +305,9 @@ class Warnings:
         self._search = search
         self._counts = Counter[str]()
         self._examples: list[str] = []
-        # The numbers of lines with warnings, from 1; the first with its first warning.
-        self._doubtful: list[str] = []
+        # The numbers of lines with warnings, from 1, and the first warning.
+        self._doubtful: list[int] = []
+        self._reason = ""
         prefix = translator.target_tokenizer.tokenize(search.prefix)
         unknown = [_show(token) for token in prefix if token not in translator.target_vocab]
         if unknown:
@@ -329,8 +327,8 @@ class Warnings:
             broken=bool(tokens) and not math.isfinite(best.log_prob),
         )
         if best.warnings:
-            reason = "" if self._doubtful else f" ({best.warnings[0]})"
-            self._doubtful.append(f"line {number + 1}{reason}")
+            self._reason = self._reason or best.warnings[0]
+            self._doubtful.append(number + 1)
         words = dict.fromkeys([*self._examples, *map(_show, best.unknown)])
         self._examples = list(words)[:_MAX_EXAMPLES]
 
@@ -349,9 +347,12 @@ class Warnings:
                 examples += ", …"
             log.warning(message, self._where, tokens, lines, examples)
         if self._doubtful:
-            examples = ", ".join(self._doubtful[:_MAX_EXAMPLES])
-            message = "%s%s of %s may be wrong, such as %s"
-            log.warning(message, self._where, f"{len(self._doubtful):,}", num_lines, examples)
+            num_doubtful = len(self._doubtful)
+            lines = name_numbers("line", self._doubtful)
+            first = f"line {self._doubtful[0]}: " if num_doubtful > 1 else ""
+            message = "%s%s of %s may be wrong: %s (%s%s)"
+            where = f"{num_doubtful:,}"
+            log.warning(message, self._where, where, num_lines, lines, first, self._reason)
         if counts["broken"]:
             message = (
                 "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try "

@@ -7,7 +7,7 @@ that it `extends`. Builders pass plain numbers on, so modules never see configur
 """
 
 from seq2seq_attn.config.data import DataConfig
-from seq2seq_attn.config.explain import plural, shorten
+from seq2seq_attn.config.explain import name_numbers, plural, shorten
 from seq2seq_attn.config.load import (
     config_from_dict,
     dump_config,
@@ -45,6 +45,7 @@ __all__ = [
     "config_from_dict",
     "dump_config",
     "load_config",
+    "name_numbers",
     "packaged_config_names",
     "plural",
     "shorten",

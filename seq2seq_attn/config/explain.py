@@ -14,6 +14,7 @@ from seq2seq_attn.config.run import Config
 
 _MAX_PROBLEMS = 3
 _MAX_KEY = 80
+_MAX_NUMBERS = 10
 _TEXT = (
     "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX), or [source file, target "
     "file]"
@@ -132,6 +133,17 @@ def shorten(value: object) -> str:
 def plural(number: int, noun: str) -> str:
     """Return a number and a noun for messages: `1 line`, `1,200 lines`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def name_numbers(noun: str, numbers: Sequence[int]) -> str:
+    """Return a noun and its numbers for messages: `line 1`, `lines 1, 3 and 7`. After
+    `_MAX_NUMBERS` numbers, the remaining numbers are counted: `lines 1, 3, 7 and 12 more`."""
+    *shown, last = map(str, numbers[:_MAX_NUMBERS])
+    num_more = len(numbers) - _MAX_NUMBERS
+    if num_more > 0:
+        shown.append(last)
+        last = f"{num_more:,} more"
+    return f"{noun}s {', '.join(shown)} and {last}" if shown else f"{noun} {last}"
 
 
 def shorten_key(key: str) -> str:

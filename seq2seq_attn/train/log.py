@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from seq2seq_attn.config import TrainConfig
+from seq2seq_attn.config import TrainConfig, name_numbers
 from seq2seq_attn.files import finite
 from seq2seq_attn.leftovers import naming
 from seq2seq_attn.metrics.table import METRICS
@@ -40,8 +40,6 @@ CURVES = {
     "validation": ("perplexity", *METRICS, "num_cut"),
 }
 """names of the values that go to TensorBoard as curves, by event"""
-_NUM_NAMED_PAIRS = 8
-"""maximum number of pair indices in a message; metrics.jsonl has all indices"""
 _SAMPLE_WIDTH = 100
 """maximum number of characters of a sample sentence in the log; with its label, the line fits a
 terminal"""
@@ -217,13 +215,8 @@ class TrainLog:
             in_row=state.num_bad_in_row,
             indices=list(indices),
         )
-        pairs = ", ".join(map(str, indices[:_NUM_NAMED_PAIRS]))
-        if len(indices) > _NUM_NAMED_PAIRS:
-            pairs += f" and {len(indices) - _NUM_NAMED_PAIRS} more"
-        reason = (
-            f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of training pairs "
-            f"{pairs}"
-        )
+        pairs = name_numbers("training pair", indices)
+        reason = f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of {pairs}"
         log.warning("the update after update %d is not finite: %s", state.update, reason)
         return reason
 
