@@ -140,8 +140,8 @@ def train_and_compare(
             )
         check_config(planned_run.config)
         _check_settings(planned_run)
+    prepare_corpora(planned)
     with locked(folder, work="comparison", option="--output"):
-        prepare_corpora(planned)
         if at_once is None:
             is_on_cpu = resolve_device(config.train.device).type == "cpu"
             at_once = num_available_cpus() if is_on_cpu else 1
@@ -202,6 +202,8 @@ def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
         data = config.data.model_dump_json()
         if data not in contents:
             prepared = prepare_corpus(config)
+            for note in prepared.meta["notes"]:
+                log.info(note)
             contents[data] = prepared.text_hashes()["content"]
         if run.is_finished() and run.text_hashes["content"] != contents[data]:
             raise UserError(

@@ -211,6 +211,12 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
     else:
         # The epochs of the packaged configuration must not limit the user's number of updates.
         chosen["train.max_epochs"] = None
+        if "train.validation.patience" not in is_set:
+            log.info(
+                "training: train.validation.patience is off, because train.max_updates or "
+                "train.max_epochs is set; set it to end training after that number of validations "
+                "without a better score"
+            )
     for key in is_set:
         chosen.pop(key, None)
     *sources, target = train.languages

@@ -4,6 +4,7 @@ configurations."""
 import copy
 import difflib
 import json
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ _DEFAULT_VARIANTS: dict[str, str] = {
     if isinstance(section, dict) and "options" in section
 }
 """The default variant of each section of the model that has options."""
+
+log = logging.getLogger(__name__)
 
 
 class _Replacing(dict[str, Any]):
@@ -127,7 +130,13 @@ def with_default(config_names: Sequence[str]) -> list[str]:
         _is_file_name(config_name) or "name" in read_config(config_name)
         for config_name in config_names
     )
-    return [*config_names] if is_complete else [_DEFAULT, *config_names]
+    if is_complete:
+        return [*config_names]
+    log.info(
+        f"configuration: {_DEFAULT}, the default; choose another one with -c, or name your own "
+        "text with --train"
+    )
+    return [_DEFAULT, *config_names]
 
 
 def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _ROOM = 1.25
 _PERCENTAGES = (1, 50, 99)
 """the percentiles of the length ratio that are shown"""
 _PAIR_COUNTS = {
-    "pairs_read": "pairs",
+    "pairs_read": "read",
     "pairs_kept": "kept",
     "blank": "blank",
     "over_long": "over-long",
@@ -77,13 +77,14 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
 
 
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the lines of two text tables, of pairs and of tokens.
+    """Return the lines of two text tables: counts of all pairs, and of the tokens of the kept
+    pairs.
 
     Args:
         audit: the result of `SplitBuilder.audit` for each split.
     """
-    pairs = [["split", *_PAIR_COUNTS.values()]]
-    tokens = [["split and side", "tokens", "types", "longest", "OOV"]]
+    pairs = [["all pairs", *_PAIR_COUNTS.values()]]
+    tokens = [["kept pairs", "tokens", "types", "longest", "OOV"]]
     for split, counts in audit.items():
         row = [split]
         for key in _PAIR_COUNTS:
@@ -122,8 +123,8 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
     """Return the ratio r in the length limit of translations: r * source tokens + `extra`.
 
-    The smallest ratio that allows every training target with its EOS is multiplied by `_ROOM` and
-    rounded up to two decimal places. The result is then limited to the range from
+    The limit leaves room for every training target with its EOS. The smallest such ratio is
+    multiplied by `_ROOM`, rounded up to two decimal places, and then limited to the range from
     `LEAST_LENGTH_RATIO` to `MAX_LENGTH_RATIO`.
     """
     source_lengths = pairs.source_lengths

@@ -216,7 +216,7 @@ def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
 
     Args:
         digests: the result of `digest_pairs` for the split.
-        train: the result of `digest_pairs` for the training split.
+        train: the result of `digest_pairs` for the kept pairs of the training split.
 
     Returns:
         The number of pairs that also occur in the training split, and the number of pairs whose
@@ -243,8 +243,8 @@ class SplitBuilder:
         self._digests: list[Digests] = []
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
-        """Write the kept pairs of a chunk, and count the tokens and faults of all pairs of the
-        chunk, kept or dropped."""
+        """Write the kept pairs of a chunk and count their tokens. Count the faults of all pairs of
+        the chunk, kept or dropped."""
         keep = tokenized.keep_P.tolist()
         texts = (chunk.sources, chunk.targets)
         for side, lines, tokens in zip(self.sides, texts, tokenized.sides, strict=True):
@@ -278,7 +278,8 @@ class SplitBuilder:
         return [side.kept_counts for side in self.sides]
 
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
-        """Return counts of the pairs and of the tokens of the split, as JSON values.
+        """Return counts of the pairs of the split, and of the tokens of the kept pairs, as JSON
+        values.
 
         `pairs_read`, `pairs_kept`, and the names in `FAULTS` are numbers of pairs. `dropped` counts
         the dropped pairs by fault; only training pairs are dropped. `copies` is the number of pairs
@@ -293,7 +294,8 @@ class SplitBuilder:
         digests = np.concatenate(self._digests)
         overlap = (0, 0)
         if train is not None:
-            overlap = count_overlap(digests, np.concatenate(train._digests))
+            kept = np.concatenate(train._digests)[train.keep]
+            overlap = count_overlap(digests, kept)
         counts = {
             "pairs_read": len(self.keep),
             "pairs_kept": int(self.keep.sum()),
@@ -316,12 +318,10 @@ class SideBuilder:
     def __init__(self, directory: Path, split: str, side: Side) -> None:
         self._numbers: dict[str, int] = {}
         """the token number of each distinct token, in the order of first occurrence"""
-        self._num_read = np.empty(0, dtype=np.int64)
-        """how often each token occurs in all pairs, by token number"""
         self._num_kept = np.empty(0, dtype=np.int64)
         """how often each token occurs in the kept pairs, by token number"""
         self._longest = 0
-        """number of tokens of the longest sentence"""
+        """number of tokens of the longest sentence of the kept pairs"""
         self._text_path = split_path(directory, split, side, "txt")
         self._ids_path = split_path(directory, split, side, "ids")
         self._text_path.touch()
@@ -330,7 +330,7 @@ class SideBuilder:
 
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide, keep_P: Bools) -> None:
         """Write one side of the kept pairs of a chunk: the lines, the tokens, and the token
-        numbers. Count the tokens of all pairs of the chunk.
+        numbers. Count the tokens of the kept pairs.
 
         Args:
             kept_lines: the lines of the kept pairs.
@@ -346,17 +346,12 @@ class SideBuilder:
         number_by_index = np.array([self._numbers[token] for token in tokenized.types], np.int32)
         numbers = number_by_index[tokenized.indices]
         kept_numbers = numbers[np.repeat(keep_P, tokenized.num_tokens)]
-        self._ids.add(kept_numbers, tokenized.num_tokens[keep_P])
-        self._num_read = self._count(self._num_read, numbers)
-        self._num_kept = self._count(self._num_kept, kept_numbers)
-        self._longest = max(self._longest, int(tokenized.num_tokens.max()))
-
-    def _count(self, counts: Lengths, numbers: Numbers) -> Lengths:
-        """Return `counts` plus the occurrences of each token number in `numbers`. The returned
-        array is longer than `counts` if the chunk has new tokens."""
-        total = np.bincount(numbers, minlength=len(self._numbers))
-        total[: len(counts)] += counts
-        return total
+        kept_lengths = tokenized.num_tokens[keep_P]
+        self._ids.add(kept_numbers, kept_lengths)
+        total = np.bincount(kept_numbers, minlength=len(self._numbers))
+        total[: len(self._num_kept)] += self._num_kept
+        self._num_kept = total
+        self._longest = max(self._longest, int(kept_lengths.max(initial=0)))
 
     @property
     def kept_counts(self) -> Counter[str]:
@@ -376,15 +371,15 @@ class SideBuilder:
         ids.flush()
 
     def audit(self, vocab: Vocab) -> dict[str, Any]:
-        """Return counts of all tokens that were read. `types` is the number of distinct tokens,
+        """Return counts of the tokens of the kept pairs. `types` is the number of distinct tokens,
         `longest` the number of tokens of the longest sentence, and `oov_rate` the share of tokens
         outside the vocabulary."""
-        num_tokens = int(self._num_read.sum())
-        is_unknown = np.array([token not in vocab for token in self._numbers], dtype=np.bool_)
-        unknown = int(self._num_read[is_unknown].sum())
+        counts = self.kept_counts
+        num_tokens = counts.total()
+        unknown = sum(number for token, number in counts.items() if token not in vocab)
         return {
             "tokens": num_tokens,
-            "types": len(self._numbers),
+            "types": len(counts),
             "longest": self._longest,
             "oov_rate": unknown / num_tokens if num_tokens else 0.0,
         }

@@ -116,8 +116,6 @@ def prepare_corpus(
                 swap_folder(temporary, folder)
         prepared = PreparedCorpus(folder)
         log.info("%s: prepared in %.1f s", folder, time.monotonic() - started)
-    for note in prepared.meta["notes"]:
-        log.info("%s", note)
     return prepared
 
 

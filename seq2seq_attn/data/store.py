@@ -31,7 +31,7 @@ from seq2seq_attn.text.vocab import EOS, ExtendedIds, IdArray, Vocab, extended_i
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """The version of the folder's format. It is increased when the same text would give different
 files. The folder is named by a hash that includes the version, so the text is prepared again."""
 META_NAME = "meta.json"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from seq2seq_attn.config import plural
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import atomic_path, sha256_of
 
@@ -107,6 +108,8 @@ def fetch(
     for names in published_splits(*languages).values():
         missing += [name for name in names if not _is_verified(directory / name)]
     folder = source_dir or os.environ.get(SOURCE_DIR_VARIABLE)
+    if missing:
+        _log.info("Multi30k: %s from %s", plural(len(missing), "file"), folder or BASE_URL)
     for name in tqdm(missing, desc="Multi30k", unit="file", disable=None):
         origin = f"{folder or BASE_URL}/{name}"
         data = _read(Path(origin)) if folder else _download(origin)

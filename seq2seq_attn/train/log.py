@@ -292,8 +292,8 @@ class TrainLog:
         )
         if state.best_num_cut:
             log.warning(
-                f"the length limit cut {state.best_num_cut} hypotheses of that validation; train "
-                "longer, or translate with a larger --max-length-ratio"
+                f"hypotheses of that validation cut at the length limit: {state.best_num_cut}; "
+                "train longer, or translate with a larger --max-length-ratio"
             )
         if "max_minutes" in str(state.end_reason) and self.schedules.is_cut(state.update):
             if state.best_score != perfect_score(metric):

@@ -73,8 +73,10 @@ def _log_device(updater: Updater) -> None:
 
 
 def _log_audit(prepared: PreparedCorpus) -> None:
-    """Log the number of dropped training pairs, and warn about splits that have pairs of the
-    training text."""
+    """Log notes about the text and the number of dropped training pairs, and warn about splits that
+    have pairs of the training text."""
+    for note in prepared.meta["notes"]:
+        log.info(note)
     audit = prepared.audit
     dropped = describe_dropped(audit["train"]["dropped"], prepared.meta["config"])
     if dropped:

@@ -224,10 +224,10 @@ def test_only_the_reader_of_stdout_ends_a_command_well(capfd, monkeypatch):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     monkeypatch.setattr("seq2seq_attn.api.train.prepare_corpus", fail)
-    assert run(["prepare"]) == 1
+    assert run(["prepare", "captions"]) == 1
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
     monkeypatch.setattr(sys, "stdout", None)  # closed by the caller, so nobody read it
-    assert run(["prepare"]) == 1
+    assert run(["prepare", "captions"]) == 1
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
 
 

@@ -243,6 +243,11 @@ def test_the_second_comparison_in_a_folder_leaves_with_one_line(toy, capsys):
         assert sorted(path.name for path in Path("out").iterdir()) == [LOCK]
 
 
+def test_a_comparison_whose_data_is_refused_leaves_no_folder(toy, capsys):
+    assert_fails(capsys, *command(toy, "data.max_length=1"), code=1, message="data.max_length")
+    assert not Path("out").exists()
+
+
 def train_here(planned, **_):
     """Train the runs in this process."""
     for each in planned:

@@ -240,10 +240,11 @@ def test_updates_and_batches_grow_with_the_text(capsys):
         (["--config=g2p"], (1_760, None, 7)),
     ],
 )
-def test_a_budget_of_the_user_wins(capsys, options, expected):
+def test_a_budget_of_the_user_wins(capsys, caplog, options, expected):
     train = dumped(capsys, *write_pairs("sentences"), *options)["train"]
     limits = (train["max_updates"], train["max_epochs"], train["validation"]["patience"])
     assert limits == expected
+    assert ("patience is off" in caplog.text) == (expected[2] is None)
 
 
 @pytest.mark.parametrize(

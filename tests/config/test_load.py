@@ -102,7 +102,8 @@ def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(
     assert load_config(["multi30k"]).model.attention.options != {}
 
 
-def test_overlays_alone_change_the_default_configuration(tmp_path):
+def test_overlays_alone_change_the_default_configuration(tmp_path, caplog):
+    caplog.set_level("INFO")
     alone = ["tokenizer/spacy", "attention/dot"]
     assert load_config(with_default(alone)) == load_config(["multi30k", *alone])
     own = write(tmp_path, "own.yaml", "seed: 11\n")
@@ -115,6 +116,7 @@ def test_overlays_alone_change_the_default_configuration(tmp_path):
     ):
         assert with_default(complete) == complete
     assert with_default([]) == ["multi30k"]
+    assert ["multi30k" in message for message in caplog.messages] == [True, True]
 
 
 def test_overrides_are_yaml_and_may_hold_an_equals_sign():

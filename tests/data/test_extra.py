@@ -78,12 +78,11 @@ def test_several_texts_of_any_format_and_the_hash_that_covers_them(
     ],
 )
 def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(
-    make_config, write_pairs, pair, caplog
+    make_config, write_pairs, pair
 ):
-    caplog.set_level("INFO")
     prepared = prepare_corpus(make_config([write_pairs("extra", [pair, *MORE, pair])]))
     assert pairs_of(prepared) == [*TRAIN, *MORE]
-    [note] = [notice for notice in caplog.messages if notice.startswith("extra: ")]
+    [note] = prepared.meta["notes"]
     assert "extra.de " in note
     assert ": 2 pairs; 2 dropped" in note
     assert note in audit_report(prepared)

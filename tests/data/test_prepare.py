@@ -87,6 +87,7 @@ def test_the_audit_counts_pairs_and_tokens(prepared):
     faults = {"blank": 2, "over_long": 2, "ratio_outliers": 1}
     kept = {"pairs_read": 8, "pairs_kept": 3, "duplicates": 1, "dropped": faults}
     assert train == train | faults | kept
+    assert train["source"] == {"tokens": 12, "types": 7, "longest": 4, "oov_rate": 0.0}
     source = {"tokens": 8, "types": 7, "longest": 4, "oov_rate": 1 / 8}
     overlap = {"overlap_pairs": 1, "overlap_sources": 1, "source": source}
     valid = prepared.audit["valid"]

@@ -55,7 +55,7 @@ def test_unrelated_sides_are_reported(name):
     assert "text" in note
 
 
-def test_lines_of_a_dialogue_answer_the_lines_before():
+def test_a_dialogue_whose_targets_are_the_next_or_previous_lines_passes():
     _, lines = CAPTIONS
     check(lines[:-1], lines[1:])
     check(lines[1:], lines[:-1])

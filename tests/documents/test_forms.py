@@ -258,7 +258,7 @@ def test_a_delimiter_that_is_not_certain_is_refused(unchanged):
 
 
 @pytest.mark.parametrize(("field", "shown"), [("1", ["Ein Hund"]), ("Ein Hund", [])])
-def test_the_header_of_a_numbered_column_is_shown(field, shown, upper, caplog):
+def test_a_first_row_that_may_be_a_header_is_logged(field, shown, upper, caplog):
     caplog.set_level("INFO")
     translated, _ = translate_document(upper, b"Ein Hund,a\nzwei,2\n", "csv", field=field)
     assert translated == b"Ein Hund,a\nZWEI,2\n"
