@@ -2,10 +2,12 @@
 
     python examples/translate_onnx.py DIR.onnx "Ein Hund rennt."
 
-The line is tokenized as the run tokenizes: by spaCy's rules (needs spacy), as characters, at spaces
-or by SentencePiece's unigram model. The search is greedy. Words are written with spaces between
-them. Words that the model does not know pass through it as in `seq2seq translate`
-([pass_words.py](pass_words.py)). Everything but spaCy's rules needs onnxruntime and numpy alone.
+A line is one sentence, if the run was trained on single sentences: unlike `seq2seq translate`, this
+example does not split it. It is tokenized as the run tokenizes: by spaCy's rules (needs spacy), as
+characters, at spaces or by SentencePiece's unigram model. The search is greedy. Words are written
+with spaces between them. Words that the model does not know pass through it as in `seq2seq
+translate` ([pass_words.py](pass_words.py)). Everything but spaCy's rules needs onnxruntime and
+numpy alone.
 """
 
 import hashlib
@@ -70,11 +72,19 @@ def check(folder: Path) -> None:
             )
 
 
+def warn_of_sentences(about: dict[str, Any], line: str) -> None:
+    """Warn that a model of single sentences may lose sentences of a line."""
+    if about["lines"]["one_sentence"] and re.search(r"[.!?…]\s+\S|[。！？]\S", line):
+        message = "several sentences: a part of the text may be missing; give one at a time"
+        print(message, file=sys.stderr)  # noqa: T201
+
+
 def translate(folder: Path, line: str) -> str:
     """The translation of a line. Words that the model does not know pass through it, if the run
     says so."""
     check(folder)
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    warn_of_sentences(about, line)
     prepare, step = (
         onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")
     )

@@ -19,6 +19,7 @@ _MIN_SINGLE = 0.8
 _SHORT = 0.9995
 """share of the training pairs whose targets do not count as too short"""
 _WARNING = "shorter than in the training text: a part of the text may be missing"
+_FEWER = "fewer sentences than in the line: a part of the text may be missing"
 _Ratio = Annotated[float, Field(ge=0.0, le=1e6)]
 
 
@@ -40,6 +41,12 @@ class LineFacts(BaseModel, frozen=True):
         size = text_size(source)
         is_short = text_size(target) < self.ratio * size - self.shortness * math.sqrt(size)
         return (_WARNING,) if is_short else ()
+
+    def lost_sentences(self, line: str, translation: str) -> tuple[str, ...]:
+        """Return a warning if a translation has fewer sentences than its line, although a training
+        line is one sentence."""
+        is_lost = len(split_sentences(translation)) < len(split_sentences(line))
+        return (_FEWER,) if is_lost and self.one_sentence else ()
 
 
 def text_size(tokens: Sequence[str]) -> int:

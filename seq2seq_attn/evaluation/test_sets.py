@@ -17,6 +17,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.lines import aligned_lines, warn_about_tabs
+from seq2seq_attn.text.tables import check_no_document
 from seq2seq_attn.text.tokenizers.base import PositionTokenizer
 
 CONCATENATION_SEED = 1
@@ -209,7 +210,8 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
 
     Raises:
         UsageError: The runs read lines with different numbers of sources.
-        UserError: A file cannot be read or has no lines, or the numbers of lines differ.
+        UserError: A file cannot be read, has no lines or is a document, or the numbers of lines
+            differ.
     """
     source_counts = [len(run.config.data.layout.columns) for run in runs]
     for run, count in zip(runs, source_counts, strict=True):
@@ -218,6 +220,9 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
                 f"--source: {runs[0].path} and {run.path} read lines of {source_counts[0]} and "
                 f"{count} sources; evaluate each on a file of its own"
             )
+    for path in (source, *references):
+        if path.is_file():  # a pipe can be read only once
+            check_no_document(path)
     rows = list(aligned_lines([source, *references]))
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")

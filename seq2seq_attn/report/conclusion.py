@@ -73,13 +73,13 @@ def clear_note(scores: SetScores) -> str:
     return f"{note}; p covers the choice of sentences, not the seeds, as there is one run of each"
 
 
-def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
+def conclude(scores: SetScores, has_attention: Sequence[bool | None] = ()) -> str:
     """Compare the scores of the arms on a test set, in one or two sentences.
 
     Args:
-        has_attention: For each run, whether the model attends to source positions; empty if this is
-            unknown. If exactly one of two arms attends to source positions, the arms are called the
-            attention model and the fixed vector.
+        has_attention: For each run, whether the model attends to source positions; None for a file
+            of translations, and empty if this is unknown. If exactly one of two models attends to
+            source positions, the arms are called the attention model and the fixed vector.
     """
     whole = scores.whole
     informative = [name for name in scores.bucket_metrics if not whole.scores[name][0].is_too_short]
@@ -106,7 +106,7 @@ def conclude(scores: SetScores, has_attention: Sequence[bool] = ()) -> str:
     return _conclude_many(comparison)
 
 
-def _arm_names(scores: SetScores, has_attention: Sequence[bool]) -> list[str]:
+def _arm_names(scores: SetScores, has_attention: Sequence[bool | None]) -> list[str]:
     """Return the names of the arms. If exactly one of two arms attends to source positions, the
     names say which arm this is."""
     names = [arm.name for arm in scores.arms]

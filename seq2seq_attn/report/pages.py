@@ -72,9 +72,7 @@ class Report:
         fewest and for the most concatenated pairs.
         """
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
-        has_attention = [
-            bool(description.get("has_attention")) for description in self.descriptions
-        ]
+        has_attention = [description.get("has_attention") for description in self.descriptions]
         shortest = conclude(drawn[0], has_attention)
         if len(drawn) == 1:
             return shortest

@@ -328,6 +328,9 @@ class Translator:
         # The tokens of the prefix stay, even if the vocabulary lacks them.
         tokens[: len(segment.target)] = segment.target
         text = self.target_tokenizer.detokenize(tokens)
+        warnings = self.line_facts.warnings(segment.source, tokens)
+        if not plan.splits_sentences:
+            warnings += self.line_facts.lost_sentences(segment.line, text)
         return Translation(
             text=text and segment.separator + text,
             tokens=tokens,
@@ -339,7 +342,7 @@ class Translator:
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
             unknown_positions=unknown_positions(segment, self.source_tokenizer),
-            warnings=self.line_facts.warnings(segment.source, tokens),
+            warnings=warnings,
         )
 
     def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:

@@ -76,6 +76,7 @@ def test_the_reference_decides_the_tokenizer_of_bleu(files):
         ({"hypotheses": "poor.txt", "reference": ()}, UsageError, "--reference"),
         ({"hypotheses": "poor.txt", "reference": "perfect.txt"}, UsageError, r"perfect\.txt"),
         ({"hypotheses": "poor.txt", "reference": "news.jp"}, UsageError, "jp"),
+        ({"runs": "additive", "source": "film.de"}, UserError, r"film\.de: subtitles"),
         ({"runs": "additive", "source": "news.jp"}, UsageError, "de"),
         ({"runs": "additive", "reference": "news.jp"}, UsageError, "en"),
     ],
@@ -83,6 +84,7 @@ def test_the_reference_decides_the_tokenizer_of_bleu(files):
 def test_what_cannot_be_scored_is_refused(files, workshop, options, error, value):
     write_lines(Path("short.txt"), ["A dog."])
     write_lines(Path("news.jp"), ["犬が走る。"] * 5)
+    write_lines(Path("film.de"), ["1", "00:00:01,000 --> 00:00:02,000", "Ein Hund rennt.", "", ""])
     named = {**files, **options}
     runs = workshop / named.pop("runs") if "runs" in named else None
     with pytest.raises(error, match=value):

@@ -66,6 +66,15 @@ def test_the_example_tokenizes_words_by_the_rules_of_the_run():
     assert done.stdout.strip() == str(tokenizer.tokenize(line)), done.stderr
 
 
+@pytest.mark.parametrize("line", ["Ein Hund. Eine Frau.", "Es wiegt 3.5 kg."])
+def test_the_example_warns_of_several_sentences(line):
+    about = {"lines": {"one_sentence": True}}
+    code = f"from translate_onnx import warn_of_sentences; warn_of_sentences({about}, {line!r})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
+    assert ("several sentences" in done.stderr) == (line == "Ein Hund. Eine Frau.")
+
+
 def test_the_example_refuses_graphs_of_two_exports(tmp_path):
     (tmp_path / "prepare.onnx").write_bytes(b"old")
     (tmp_path / "manifest.json").write_text(json.dumps({"prepare.onnx": ["0" * 64]}))

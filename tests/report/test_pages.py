@@ -46,6 +46,12 @@ def test_names_are_no_markup_in_markdown():
         header = line
 
 
+def test_a_file_of_translations_is_no_fixed_vector(two_systems):
+    descriptions = [{"name": "additive", "has_attention": True}, {"name": "none"}]
+    report = replace(report_of(two_systems), descriptions=descriptions)
+    assert "fixed" not in report.conclusion
+
+
 def test_every_measure_is_explained(two_systems):
     report = report_of(two_systems)
     for name in two_systems.signatures:

@@ -61,6 +61,14 @@ def test_off_translates_the_whole_line(translator, tmp_path):
     assert_same(of_texts.translate([line]), unsplit)
 
 
+def test_sentences_that_an_unsplit_line_loses_have_a_warning(translator):
+    options = {"prefix": "A dog. A cat", "max_length_extra": 0, "max_length_ratio": 0.01}
+    lines = ["Ein Hund. Eine Frau. Ein Kind.", "Ein Hund. Eine Frau.", "Ein Hund rennt."]
+    lost, whole, single = translator.translate(lines, split_sentences="off", **options)
+    assert len(lost.warnings) == 1
+    assert whole.warnings == single.warnings == ()
+
+
 def test_another_value_is_refused(translator):
     with pytest.raises(UsageError, match="split_sentences"):
         translator.translate(SOURCE, split_sentences="on")
