@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from seq2seq_attn.config import SearchConfig
@@ -23,6 +23,7 @@ from seq2seq_attn.search import beam, required
 from seq2seq_attn.search.base import Search
 from seq2seq_attn.text.glossary import Glossary, Words, find_terms, split_terms
 from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.links import links_between_words
 from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -55,33 +56,53 @@ class Side(NamedTuple):
         return split_terms(self.tokenizer.detokenize(tokens), self.language)
 
 
+Entry = tuple[Words, str]
+"""the words of a source term, and its target term"""
+
+
 class Terms(NamedTuple):
     """The terms of a glossary, as a run spells them."""
 
     source: Side
     target: Side
-    by_words: dict[Words, str]
-    """target terms by the words of their source terms"""
+    by_words: dict[Words, Entry]
+    """entries by the words of their source terms"""
     continuing: Sequence[int]
     """ids of the target tokens that continue a word"""
 
-    def missing(self, terms: Sequence[str], text: str) -> list[str]:
+    def missing(self, entries: Sequence[Entry], text: str) -> list[str]:
         """Return the target terms that a text lacks."""
         words = split_terms(text, self.target.language)
-        return [term for term in terms if not find_terms(words, {self.target.words(term): term})]
+        return [term for _, term in entries if not find_terms(words, {self.target.words(term): 1})]
+
+    def misplaced(self, entries: Sequence[Entry], translation: Translation) -> list[str]:
+        """Return the target terms without a link from a word of the source term; none if the
+        translation has no links. ."""
+        tokens = translation.source_tokens[:-1]
+        words = self.source.words_of(tokens), split_terms(translation.text, self.target.language)
+        try:
+            links = links_between_words(translation.links(), tokens, translation.tokens, *words)
+        except ValueError:
+            return []
+        linked = {(words[0][source], words[1][target]) for source, target in links}
+        misplaced = []
+        for source_words, term in entries:
+            if linked.isdisjoint(product(source_words, self.target.words(term))):
+                misplaced.append(term)
+        return misplaced
 
     def source_words(self, line: str) -> set[str]:
         """Return the words of the source terms that a line has."""
-        terms = find_terms(self.source.words(line), {term: term for term in self.by_words})
-        return set(chain.from_iterable(terms))
+        entries = find_terms(self.source.words(line), self.by_words)
+        return set(chain.from_iterable(words for words, _ in entries))
 
-    def require(self, terms: Sequence[str], options: SearchConfig) -> required.Options:
+    def require(self, entries: Sequence[Entry], options: SearchConfig) -> required.Options:
         """Return the options of a search that requires target terms. Terms that would make more
         than `MAX_TOKENS` required tokens are left out."""
         values = options.model_dump()
         required_terms = [*values.get("required", [])]
         num_tokens = 0
-        for term in terms:
+        for _, term in entries:
             size = len(self.target.tokenizer.tokenize(term))
             if num_tokens + size <= MAX_TOKENS:
                 num_tokens += size
@@ -115,13 +136,14 @@ def prepare_terms(
     if not isinstance(source, Tokenizer):
         raise UsageError("glossary: needs a run that reads one text, without marks of sentences")
     source_side = Side(languages[0], source)
-    by_words: dict[Words, str] = {}
+    by_words: dict[Words, Entry] = {}
     for where, source_term, target_term in glossary:
         if UNK in vocab.ids_of(target.tokenize(target_term)):
             raise UserError(
                 f"{where}: {target_term!r} is not in the run's target vocabulary; leave it out"
             )
-        if by_words.setdefault(source_side.words(source_term), target_term) != target_term:
+        words = source_side.words(source_term)
+        if by_words.setdefault(words, (words, target_term))[1] != target_term:
             raise UserError(
                 f"{where}: {source_term!r} has another target term in a line before; keep one"
             )
@@ -146,8 +168,8 @@ def require_terms(
         terms: the terms of the glossary.
         segments: the segments of several lines.
         translated: the translations of each segment; new translations replace the old ones. A
-            translation that still lacks a term, or has it after the end, has a warning and comes
-            last.
+            translation that still lacks a term, has it after the end, or has no link to it from the
+            source term, has a warning and comes last.
         plan: the plan by which the segments were translated.
         translate: translates segments by another plan, whose search is `required`.
     """
@@ -166,10 +188,9 @@ def require_terms(
             new = []
             for translation in translations:
                 text = " ".join(_END.split(translation.text)[:num_sentences])
-                missing = map(
-                    "the term {!r} is missing or after the end".format, terms.missing(found, text)
-                )
-                warnings = (*translation.warnings, *missing)
+                doubtful = terms.missing(found, text) or terms.misplaced(found, translation)
+                messages = map("the term {!r} is missing or out of place".format, doubtful)
+                warnings = (*translation.warnings, *messages)
                 new.append(replace(translation, warnings=warnings))
             new.sort(key=lambda translation: len(translation.warnings))
             translated[index] = new[: plan.options.n_best]

@@ -28,6 +28,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import ModelInfo, Run
 from seq2seq_attn.runtime.device import translation_precision
+from seq2seq_attn.search import required
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.glossary import Glossary
@@ -296,7 +297,10 @@ class Translator:
             max_lengths,
             prefixes,
             plan.scorers,
-            keeps_weights=plan.keep_attention or options.unk == "copy",
+            # The method `required` needs links, which tell where a term of a glossary belongs.
+            keeps_weights=plan.keep_attention
+            or options.unk == "copy"
+            or plan.search is required.search,
             continuing=plan.terms.continuing if plan.terms else (),
             to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
             to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,

@@ -49,7 +49,6 @@ def test_lines_with_a_source_term_have_its_target_term(translator):
     translated = translator.translate(SOURCE, glossary=glossary(*ROWS))
     for index, term in ((0, "meadow"), (2, "bench"), (2, "water")):
         assert contains(translated[index].text, term)
-        assert not any("term" in warning for warning in translated[index].warnings)
     assert not contains(translated[2].text, "dog")
 
 
@@ -106,6 +105,22 @@ def test_a_term_behind_the_end_comes_last_with_a_warning(
     rows = glossary("Hund\twater")
     [best] = translator.translate(SOURCE[:1], unk="forbid", glossary=rows)
     assert (best.text, len(best.warnings)) == (found[-1].text, num_warnings)
+
+
+@pytest.mark.parametrize("num_right", [0, 1])
+def test_a_term_linked_to_other_words_comes_last_with_a_warning(translator, monkeypatch, num_right):
+    [plain] = translator.translate(SOURCE[:1])
+    hund = next(index for index, token in enumerate(plain.source_tokens) if "H" in token)
+    tokens = translator.target_tokenizer.tokenize("A water.")
+    found = []
+    for index in [hund + 4, hund][: num_right + 1]:
+        links = [index] * len(tokens)
+        found.append(replace(plain, text="A water.", tokens=tokens, heaviest=links))
+    drafts = iter([[plain], found])
+    monkeypatch.setattr(translator, "_translate_segments", lambda *_: [next(drafts)])
+    rows = glossary("Hund\twater")
+    [best] = translator.translate(SOURCE[:1], unk="forbid", glossary=rows)
+    assert (best.heaviest, len(best.warnings)) == (found[-1].heaviest, 1 - num_right)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
