@@ -139,12 +139,17 @@ class Passing:
                 weights_TS[position] = 0.0
         for source, target in lost:
             weights_T = weights_of(source, result, weights_TS)
-            if weights_T.max(initial=0.0) >= LEAST_WEIGHT:
-                row = int(weights_T.argmax())
-                weights_TS[row] = 0.0
+            for row in (-weights_T).argsort(kind="stable"):
+                if weights_T[row] < LEAST_WEIGHT:
+                    break
                 mark = SPACE if tokens[row].startswith(SPACE) else ""
-                tokens[row] = mark + target
-                text = self.detokenize(tokens)
+                replaced = [*tokens[:row], mark + target, *tokens[row + 1 :]]
+                # The target word must not become part of a longer word.
+                if target in self.pattern.findall(self.detokenize(replaced)):
+                    weights_TS[row] = 0.0
+                    tokens = replaced
+                    text = self.detokenize(tokens)
+                    break
         text = self.pattern.sub(lambda match: targets.get(match[0].lower(), match[0]), text)
         counts = self.pattern.findall(line), self.pattern.findall(text)
         num_lost = len(lost)

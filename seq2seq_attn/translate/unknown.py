@@ -245,15 +245,47 @@ class UnknownWords(NamedTuple):
             sources[pair.source.lower()] = word
             targets[pair.target.lower()] = word
         text = translation.text
-        tokens = _recover(translation, _find_lost(version, text), targets)
+        tokens = self._recover(translation, _find_lost(version, text), targets)
         if tokens != translation.tokens:
             text = self.target.detokenize(tokens)
+        text = replace_words(text, lambda word: targets.get(word.lower()))
+        warnings = list(translation.warnings)
+        for word in words_in(text):
+            if word.lower().startswith(tuple(targets)) and word not in version.stand_ins:
+                warnings.append(f"{word} may stand for an unknown word.")
         return replace(
             translation,
-            text=replace_words(text, lambda word: targets.get(word.lower())),
+            text=text,
             tokens=_respell(tokens, targets),
             source_tokens=_respell(translation.source_tokens, sources),
+            warnings=tuple(warnings),
         )
+
+    def _recover(
+        self, translation: Translation, lost: Sequence[StandIn], targets: Container[str]
+    ) -> list[str]:
+        """Return the tokens of a translation with the target words of the lost stand-ins in place
+        of the tokens that attend most to the stand-ins. The tokens in `targets` stay, and so do
+        tokens in whose place the target word would be part of a longer word."""
+        tokens = list(translation.tokens)
+        if translation.attention is None:
+            return tokens
+        weights_TS = translation.attention[: len(tokens)].copy()
+        for position, token in enumerate(tokens):
+            if _spelling(token) in targets:
+                weights_TS[position] = 0.0
+        for pair in lost:
+            weights_T = _sum_weights(translation, weights_TS, pair)
+            for row in (-weights_T).argsort(kind="stable"):
+                if weights_T[row] < _LEAST_WEIGHT:
+                    break
+                replaced = [*tokens]
+                replaced[row] = _with_mark(tokens[row], pair.target)
+                if pair.target in words_in(self.target.detokenize(replaced)):
+                    weights_TS[row] = 0.0
+                    tokens = replaced
+                    break
+        return tokens
 
 
 def unknown_words(text: Run | PreparedCorpus) -> UnknownWords | None:
@@ -283,27 +315,6 @@ def _count_doubtful(version: Version, translation: Translation) -> int:
         if _spelling(token) != pair.target.lower():
             num_doubtful += 1
     return num_doubtful
-
-
-def _recover(
-    translation: Translation, lost: Sequence[StandIn], targets: Container[str]
-) -> list[str]:
-    """Return the tokens of a translation with the target words of the lost stand-ins in place of
-    the tokens that attend most to the stand-ins. The tokens in `targets` stay."""
-    tokens = list(translation.tokens)
-    if translation.attention is None or not lost:
-        return tokens
-    weights_TS = translation.attention[: len(tokens)].copy()
-    for position, token in enumerate(tokens):
-        if _spelling(token) in targets:
-            weights_TS[position] = 0.0
-    for pair in lost:
-        weights_T = _sum_weights(translation, weights_TS, pair)
-        if weights_T.max(initial=0.0) >= _LEAST_WEIGHT:
-            row = int(weights_T.argmax())
-            weights_TS[row] = 0.0
-            tokens[row] = _with_mark(tokens[row], pair.target)
-    return tokens
 
 
 def _sum_weights(

@@ -69,6 +69,19 @@ def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
     assert translation.text == "The bike costs 4711 euros."
 
 
+def test_a_stand_in_is_not_glued_to_another_token(monkeypatch):
+    monkeypatch.setitem(PAIRS, "Euro", "n't")
+    [translation] = translate(["Das Rad kostet 4711 Euro."], numbers_become="15")
+    assert translation.text == "The bike costs 15n't."
+    assert any("4711" in warning for warning in translation.warnings)
+
+
+def test_an_inflected_stand_in_is_named_by_a_warning(monkeypatch):
+    monkeypatch.setitem(PAIRS, "Rad", "Pauls")
+    [translation] = translate(["Kowalski sieht Rad"])
+    assert any("Pauls" in warning for warning in translation.warnings)
+
+
 def test_a_stand_in_that_its_target_word_does_not_attend_to_is_not_chosen():
     [translation] = translate(["Kowalski sieht Rad"], misplaced="Paul")
     assert translation.text == "Kowalski sees bike"
