@@ -81,7 +81,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     const isTaken = shown.tokens.map((token) => standIns.has(bare(token)));
     for (const [word, columns] of lost) {
       const sums = sumsOf(columns).map((sum, t) => (isTaken[t] ? 0 : sum));
-      const rows = [...sums.keys()].filter((t) => sums[t] >= LEAST_WEIGHT).sort((a, b) => sums[b] - sums[a]);
+      const rows = [...sums.keys()].filter((t) => sums[t] >= LEAST_WEIGHT).toSorted((a, b) => sums[b] - sums[a]);
       const row = rows.find((t) => wordsIn(detokenize(shown.tokens.toSpliced(t, 1, respell(shown.tokens[t], word)))).includes(word));
       if (row === undefined) continue; // the word would be part of a longer word
       [isTaken[row], shown.tokens[row]] = [true, respell(shown.tokens[row], word)];
