@@ -120,15 +120,15 @@ def _arm_names(scores: SetScores, has_attention: Sequence[bool | None]) -> list[
 
 def _conclude_nothing_learnt(comparison: _Comparison, scores: SetScores) -> str:
     """Give the scores of models that have not learnt to translate, or not this kind of text. The
-    text is the likely cause if its sentences have more than one unknown token on average."""
+    text may be the cause if its sentences have more than one unknown token on average."""
     overall = comparison.overall
     values = [f"{score.interval.value:.1f} {comparison.metric.title}" for score in overall.scores]
     cause = "Nothing has been learnt yet"
     num_unknown = min((counts.num_unknown_source_tokens for counts in scores.counts), default=0)
     if num_unknown > scores.num_pairs:
-        cause = (
-            "The text is unlike the training text, perhaps in another language or the wrong "
-            f"direction, as {num_unknown:,} source tokens are unknown"
+        cause += (
+            ", or the text is unlike the training text, perhaps in another language or the wrong "
+            f"direction ({num_unknown:,} source tokens are unknown)"
         )
     return f"{cause}: on {overall.label} {comparison.listed(values)}."
 
