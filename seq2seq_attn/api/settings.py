@@ -217,8 +217,10 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
                 "train.max_epochs is set; set it to end training after that number of validations "
                 "without a better score"
             )
-    for key in is_set:
-        chosen.pop(key, None)
+    for key, value in is_set.items():
+        suggested = chosen.pop(key, None)
+        if suggested not in (None, value):
+            log.info("%s: %s, as set, instead of %s", key, value, suggested)
     *sources, target = train.languages
     # The names of overlays stay at the end: `own+bilinear` becomes `own-de-en+bilinear`.
     head, *overlays = load_config(names).name.split("+")

@@ -119,8 +119,8 @@ def prepare(
             raise UsageError(f"{corpus!r}: name a corpus, or give --train or --config, not both")
         if corpus not in CORPUS_CONFIGS:
             raise UsageError(
-                f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for other corpora use "
-                "-c CONFIG"
+                f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for a text of your own "
+                "use --train TEXT, for other corpora -c CONFIG"
             )
         config = CORPUS_CONFIGS[corpus]
     layers = find_layers(config, settings, text)

@@ -164,6 +164,8 @@ def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
         # The cause is an error of pydantic, which lists the problems of the value.
         problems = error.__cause__.errors(include_url=False)
         message = f"{parameter.opts[0]} {problems[0]['input']}: {expected(problems)}"
+    if "extra argument" in message and arguments[0] in ("train", "compare"):
+        message += "; name a text with --train"
     program = PROGRAM
     if arguments and arguments[0] in COMMANDS:
         program = f"{PROGRAM} {arguments[0]}"

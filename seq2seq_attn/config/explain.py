@@ -113,7 +113,10 @@ def _expected(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "missing":
         return "a value"
     match = re.match(r"Input should be (.+?)(?:,? (?:unable|got|or instance) .*)?$", message)
-    return match[1].replace("valid dictionary", "mapping") if match else "another value"
+    if match is None:
+        return "another value"
+    text = match[1].replace("valid dictionary", "mapping of settings")
+    return f"a number {text}" if text.startswith(("greater", "less")) else text
 
 
 def unknown_key(key: str) -> str:

@@ -129,9 +129,9 @@ def complete_languages(
     unassigned = [code for code in codes if code not in languages]
     missing = languages.count(None)
     if missing and (len(unassigned) != missing or (missing > 1 and not is_ordered)):
-        known = f" (of {', '.join(codes)})" if codes else ""
+        known = f" (its names have {', '.join(codes)})" if codes else ""
         raise UsageError(
-            f"{text}: its languages are not clear{known}; add --source-language and "
+            f"{text}: its languages are not clear{known}; name both, with --source-language and "
             "--target-language"
         )
     return tuple(language or unassigned.pop(0) for language in languages)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from seq2seq_attn.config import plural
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.documents.catalogues import find_pairs
 from seq2seq_attn.text.documents.columns import holds_rows
@@ -123,7 +124,8 @@ class Damage:
     def describe(self) -> str:
         """Return a message with the number of damaged rows and the line of the first damaged
         row."""
-        return f"{len(self.lines):,} damaged rows left out, the first in line {self.lines[0]:,}"
+        rows = plural(len(self.lines), "damaged row")
+        return f"{rows} left out, the first in line {self.lines[0]:,}"
 
 
 def may_leave_out(num_damaged: int, num_rows: int) -> bool:

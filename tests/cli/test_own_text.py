@@ -247,6 +247,11 @@ def test_a_budget_of_the_user_wins(capsys, caplog, options, expected):
     assert ("patience is off" in caplog.text) == (expected[2] is None)
 
 
+def test_a_setting_of_the_user_is_logged_after_the_suggestion(capsys, caplog):
+    dumped(capsys, *write_pairs("sentences"), "--set=train.batch.size=99")
+    assert "train.batch.size: 99" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("names", "codes"),
     [
