@@ -67,6 +67,24 @@ def test_only_the_texts_of_a_page_are_translated(source, expected, upper):
 
 
 @pytest.mark.parametrize(
+    ("source", "expected", "num_warnings"),
+    [
+        ("<p>a\n<b>b <i>c</i>", "<p>A\n<b>B <i>C</i>", 1),
+        ("<b>a</b></b>\n<b>b", "<b>A</b></b>\n<b>B", 1),
+        ("<ul><li>a<li>b</ul><p>c<p>d<br>", "<ul><li>A<li>B</ul><p>C<p>D<br>", 0),
+        ('<a b="c"d="<e>" f=g\'s>a</a>', '<a b="c"d="<e>" f=g\'s>A</a>', 0),
+        ('<a b="{% c "d" %}">a</a>', '<a b="{% c "d" %}">A</a>', 0),
+        ("<script><b></script><svg><g/></svg>c", "<script><b></script><svg><g/></svg>C", 0),
+    ],
+)
+def test_elements_without_an_end_tag_have_a_warning(source, expected, num_warnings, upper, caplog):
+    translated = translate_document(upper, source.encode(), "html")
+    assert translated == (expected.encode(), [])
+    assert len(caplog.messages) == num_warnings
+    assert all("line 2" in message and "<b>" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(
     ("source", "inserted"),
     [
         ("<s:source>a <s:ph>b</s:ph>, c</s:source>", "<s:target>A <s:ph>b</s:ph>, C</s:target>"),
@@ -136,6 +154,9 @@ def test_characters_that_look_like_the_mark_of_a_tag_stay(form, upper):
     [
         ("html", "<p>\n<a b", "line 2"),
         ("html", "\n<!-- a", "line 2"),
+        ("html", '<p>\n<a b="c>d</a>', "line 2"),
+        ("html", '<p>\n<a b="c>d</a> <a b="e">f</a>', "line 2"),
+        ("html", "<p>\n<a b='c>d</a> <a b='e' f='g'>h</a>", "line 2"),
         ("html", "<pre>a", "does not end"),
         ("html", "<meta charset='iso-8859-1'>", "encoding"),
         ("html", '<!DOCTYPE html [\n<!ENTITY a "b">]>', "entity"),

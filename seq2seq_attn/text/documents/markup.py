@@ -24,9 +24,11 @@ _TAG = re.compile(
     | <!--.*?--> | <\?.*?\?> | <!\[CDATA\[.*?\]\]> | <!(?!--|\[CDATA|ENTITY)[^<>]*>
     # an element without text for translation, with its content
     | <(script|style|textarea|xmp|iframe)\b[^<>]*(?<!/)>.*?(?:</\1[^<>]*>|\Z)
-    # a start tag or an end tag: slash, prefix, name, attributes (a quoted value may contain ">")
+    # a start tag or an end tag: slash, prefix, name, attributes. A quoted value may contain ">" if
+    # a space, the end of the tag or another attribute follows: otherwise its quotation mark is
+    # that of another tag.
     | <(?P<slash>/?)(?=[^\W\d])(?:[^\s:/<>]*:)?(?P<name>[^\s:/<>]+)
-      (?:=\s*"[^"]*"|=\s*'[^']*'|[^<>])*+>
+      (?:=\s*(?:"[^"<>]*"|'[^'<>]*'|(?:"[^"]*"|'[^']*')(?=[\s/>]|[\w-]+=))|(?!=\s*["'])[^<>])*+>
     # "<" of a tag that does not end, or of a declaration of an entity
     | <(?=[!?/]|[^\W\d])
     # an escaped tag, such as "&lt;b&gt;"
@@ -79,7 +81,9 @@ def find_tags(document: str) -> Iterator[tuple[re.Match[str], str, bool, bool]]:
     for tag in _TAG.finditer(document):
         if tag[0] == "<":
             line = document.count("\n", 0, tag.start()) + 1
-            raise ValueError(f"line {line}: a tag without an end, or a declared entity or encoding")
+            raise ValueError(
+                f"line {line}: a tag or quote without end, or a declared entity or encoding"
+            )
         name = tag.expand(r"\g<slash>\g<name>").lower()
         innermost, was_translated = deciding[-1]
         yield tag, name, was_translated, len(deciding) > 1

@@ -1,5 +1,7 @@
 """HTML and XHTML: the texts between the tags of blocks."""
 
+import logging
+from collections import defaultdict
 from collections.abc import Iterator
 
 from seq2seq_attn.text.documents.base import Form, Text
@@ -11,14 +13,30 @@ small span strike strong sub sup time tt u var wbr
 """.split()
 
 
+_WITHOUT_END = """
+area base body br caption col colgroup dd dt embed frame head hr html img input keygen li link meta
+optgroup option p param rb rp rt rtc source tbody td tfoot th thead tr track wbr
+""".split()
+"""elements that need no end tag in HTML"""
+
+log = logging.getLogger(__name__)
+
+
 def find_texts(document: str, languages: str) -> Iterator[Text]:
     """Yield the texts of a page. Tags within a sentence, such as `<b>`, belong to its text.
+
+    Warn about other elements that have no end tag although HTML requires it. Browsers repair them.
 
     Raises ValueError if the page has declarations that are refused, or if a tag or an element that
     is not translated does not end.
     """
     start = 0
+    open_tags: dict[str, list[int]] = defaultdict(list)
     for tag, name, _, is_inside in find_tags(document):
+        if name.startswith("/"):
+            open_tags[name[1:]][-1:] = []
+        elif name not in _WITHOUT_END and not tag[0].endswith("/>"):
+            open_tags[name].append(tag.start())
         is_inline = is_inside or not name or name.strip("/") in _INLINE
         if tag[0] and is_inline:
             continue
@@ -26,6 +44,10 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
         start = tag.start()
     if is_inside:  # at the end of the document
         raise ValueError("an element that is not translated does not end")
+    for name, positions in open_tags.items():
+        if name and positions:
+            line = document.count("\n", 0, positions[0]) + 1
+            log.warning("line %d: <%s> has no end tag; check the text behind it", line, name)
 
 
 FORM = Form(find_texts, encode)
