@@ -210,7 +210,8 @@ def _choose_tokens(counts: Counts, data: DataConfig) -> tuple[str, str | None]:
         why_not = _why_no_words(data.layout.texts, target)
         if why_not is not None:
             name, reason = "sentencepiece", why_not
-    log.info("tokenizer: %s, target %s, because %s", name, target_name or name, reason)
+    message = "tokenizer: %s for the source, %s for the target, because %s"
+    log.info(message, name, target_name or name, reason)
     return name, target_name
 
 

@@ -127,7 +127,8 @@ def _longer_training(config: Config, end: JsonObject) -> str:
     minutes = config.train.max_minutes
     if minutes and "max_minutes" in end["reason"]:
         return f"--set train.max_minutes={2 * minutes:g}"
-    return f"--set train.max_updates={2 * end['update']} --set train.max_epochs=null"
+    epochs = " --set train.max_epochs=null" if config.train.max_epochs else ""
+    return f"--set train.max_updates={2 * end['update']}{epochs}"
 
 
 def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObject) -> str:
