@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 191_728,
+    "package: tokens": 191_742,
     "web: lines": 3_472,
     "tests: tokens": 236_340,
     "laboratory: tokens": 63_300,
