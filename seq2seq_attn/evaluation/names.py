@@ -155,7 +155,7 @@ def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
         names = varied
     elif len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    return [visible(name) for name in names]
+    return [visible(name.replace("\n", " ")) for name in names]
 
 
 def _is_dated(name: str) -> bool:

@@ -55,6 +55,7 @@ def test_runs_that_train_named_are_named_by_what_differs(settings, names):
 def test_names_that_the_user_gave_are_kept():
     paths = [Path("runs/mine"), Path("runs/other")]
     assert run_names(paths, configs("", "model.hidden_size=8")) == ["mine", "other"]
+    assert run_names([Path("runs/two\nlines")], configs("")) == ["two lines"]
 
 
 def test_too_many_differences_make_no_name():
