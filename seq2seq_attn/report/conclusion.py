@@ -96,7 +96,7 @@ def conclude(scores: SetScores, has_attention: Sequence[bool | None] = ()) -> st
     comparison = _Comparison(names, METRICS[main], scores.unit, overall, ends)
     best = max(score.interval.value for score in overall.scores)
     if comparison.metric.kind == "BLEU" and best < LEARNT:
-        return _conclude_nothing_learnt(comparison, scores)
+        return _conclude_nothing_learnt(comparison)
     if len(names) == 1:
         return _conclude_one(comparison)
     if whole.bucket.is_thin:
@@ -118,19 +118,14 @@ def _arm_names(scores: SetScores, has_attention: Sequence[bool | None]) -> list[
     return names
 
 
-def _conclude_nothing_learnt(comparison: _Comparison, scores: SetScores) -> str:
-    """Give the scores of models that have not learnt to translate, or not this kind of text. The
-    text may be the cause if its sentences have more than one unknown token on average."""
+def _conclude_nothing_learnt(comparison: _Comparison) -> str:
+    """Give the scores of models that have not learnt to translate, or not this kind of text."""
     overall = comparison.overall
     values = [f"{score.interval.value:.1f} {comparison.metric.title}" for score in overall.scores]
-    cause = "Nothing has been learnt yet"
-    num_unknown = min((counts.num_unknown_source_tokens for counts in scores.counts), default=0)
-    if num_unknown > scores.num_pairs:
-        cause += (
-            ", or the text is unlike the training text, perhaps in another language or the wrong "
-            f"direction ({num_unknown:,} source tokens are unknown)"
-        )
-    return f"{cause}: on {overall.label} {comparison.listed(values)}."
+    return (
+        "Nothing has been learnt yet, or the text is unlike the training text, perhaps in another "
+        f"language or the wrong direction: on {overall.label} {comparison.listed(values)}."
+    )
 
 
 def _conclude_too_few(comparison: _Comparison, bucket: Bucket) -> str:

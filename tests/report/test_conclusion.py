@@ -8,7 +8,6 @@ import pytest
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.results import ArmScore, BucketScores, SetScores
-from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.significance import BootstrapTest, Interval
 from seq2seq_attn.report.conclusion import conclude
@@ -118,8 +117,6 @@ CROSSED = {"short": (40.0, 30.0), "long": (1.0, 99.0)}
             ),
             "On sentences of 9-25 source tokens",
         ),
-        # unknown source tokens
-        (replace(scores_of(0.3), counts=[LineCounts(0, 1001)]), "1,001 source tokens"),
         # three runs
         (
             scores_of(34.0, 33.0, 30.0, short=(40.0,) * 3, long=(30.0, 29.0, 10.0)),

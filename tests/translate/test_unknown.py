@@ -5,12 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from seq2seq_attn import load
 from seq2seq_attn.text.known_words import KnownWords, StandIn, kind_of, words_in
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import build_vocab
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
-from seq2seq_attn.translate.unknown import UnknownWords
+from seq2seq_attn.translate.unknown import UnknownWords, warn_once
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 PAIRS = {
     "Das": "The",
@@ -51,7 +53,7 @@ WORDS = KnownWords(
         ("Das Rad § kostet.", "The bike <unk> costs.", ("§",)),
         ("Das Rad, kostet.", "The bike <unk> costs.", (",",)),
         ("Das Rad, kostet 4,5 Euro.", "The bike <unk> costs 4,5 euros.", ("4,5", ",")),
-        ("DAS RAD kostet Euro.", "The bike costs euros.", ("DAS", "RAD")),
+        ("DAS RAD kostet Euro.", "The bike costs euros.", ()),
         ("4711", "4711", ("4711",)),
         ("Kowalski 12345!", "Kowalski 12345!", ("Kowalski", "12345")),
         ("😀 🎉", "😀 🎉", ("😀", "🎉")),
@@ -95,10 +97,30 @@ def test_a_word_that_is_lost_is_named_by_a_warning():
     assert any("4711" in warning for warning in translation.warnings)
 
 
+@pytest.mark.parametrize(("lines", "num_warnings"), [(TARGET, 1), (SOURCE, 0), (TARGET[1:], 0)])
+def test_lines_in_the_target_language_have_one_warning(tmp_path, caplog, lines, num_warnings):
+    translator = load(make_toy_run(tmp_path / "toy", toy_config(tokenizer="spacy")).path)
+    words = WORDS._replace(known=frozenset(words_in(" ".join(SOURCE))))
+    vocab, tokenizer = translator.source_vocab, translator.source_tokenizer
+    targets = frozenset(translator.target_vocab.tokens)
+    translator._unknown = UnknownWords(words, tokenizer, vocab, tokenizer, targets)
+    warn_once.cache_clear()
+    translator.translate(lines)
+    translator.translate(lines)
+    assert len(caplog.messages) == num_warnings
+
+
 def test_a_known_word_of_one_line_is_unknown_in_the_others():
     lines = ["Das Rad kostet 4711 Euro.", "Das Rad kostet 4711 Euro"]
     known, passed = translate(lines, known_words=lambda line: {"4711"} if "." in line else ())
     assert ("4711" in known.text, "4711" in passed.text) == (False, True)
+
+
+@pytest.mark.parametrize(("word", "is_named"), [("RAD", True), ("rad", True), ("Rad", False)])
+def test_the_spelling_in_which_a_word_is_read_is_named_by_a_warning(word, is_named):
+    [translation] = translate([f"Das {word} kostet"])
+    assert translation.text == "The bike costs"
+    assert any(word in each and "Rad" in each for each in translation.warnings) == is_named
 
 
 def test_words_that_pass_have_no_warning():
@@ -147,7 +169,7 @@ def test_a_sign_belongs_to_the_number_that_follows_it():
 
 
 def test_words_end_where_sentences_end():
-    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
     line = unknown.read("Das Rad kostet.Das Rad sieht.", {}, True)
     assert ([version.text for version in line.versions], line.unknown) == (
         ["Das Rad kostet. Das Rad sieht."],
@@ -158,7 +180,7 @@ def test_words_end_where_sentences_end():
 
 
 def test_no_word_of_a_failed_translation_stays():
-    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
 
     def fail(texts, keep_attention):
         raise RuntimeError
@@ -176,12 +198,12 @@ def test_attention_is_kept_only_if_it_is_asked_for():
 @pytest.mark.parametrize("line", ["Das Rad kostet", "Ein Sportlerinnenrad"])
 def test_characters_of_names_are_translated(line):
     vocab = build_vocab(Counter(CharacterTokenizer().tokenize("EinSportler nadkosetDRa")))
-    unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer())
+    unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer(), frozenset())
     assert [version.text for version in unknown.read(line, {}).versions] == [line]
 
 
 def test_stand_ins_that_the_line_has_are_not_taken():
-    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer())
+    unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
     texts = [version.text for version in unknown.read("Paul sieht Kowalski drei 4711", {}).versions]
     assert texts == ["Paul sieht Mann drei vier"]
 
@@ -222,7 +244,7 @@ VOCAB = build_vocab(Counter(list(PAIRS)))
 def translate(lines, *, words=WORDS, keep_attention=True, known_words=None, **options):
     """The best translations by a model that translates word by word."""
     source, target = SpacyTokenizer("de"), SpacyTokenizer("en")
-    unknown = UnknownWords(words, source, VOCAB, target)
+    unknown = UnknownWords(words, source, VOCAB, target, frozenset())
 
     def translate_texts(texts, keep_attention):
         return [[word_by_word(text, source, target, **options)] for text in texts]
