@@ -37,7 +37,7 @@ def test_it_shows_one_sentence_then_attention_then_bleu_by_length_then_what_to_r
         "attention     ",
         "fixed vector  ",
         "BLEU by sentence length",
-        "source tokens are unknown",  # at these sizes
+        "Nothing has been learnt yet",  # at these sizes
         str(demo.PAGE),
         "What to run next",
     ]
