@@ -57,7 +57,10 @@ class Passing:
                 spelled[word] = known
             elif self.passes(word):
                 passed.append(word)
-        if len(passed) == len(words):
+        kept = list(passed)
+        if "numbers" in self.words["copied"]:
+            kept += [word for word in words if kind_of(word) == "number"]
+        if set(words) <= set(kept):
             return line
         options = []
         for stand_ins in self.assign(passed, words):
@@ -69,7 +72,7 @@ class Passing:
     def is_unknown(self, word: str) -> bool:
         """Whether the model does not know a word."""
         is_new = (word.lower() if self.side["lowercase"] else word) not in self.known
-        if self.side["tokenizer"] not in ("spacy", "spaces"):
+        if self.side["tokenizer"] not in ("spacy", "spaces") and self.words["copied"]:
             return is_new
         return self.has_unknown_token(word) or (is_new and kind_of(word) in ("number", "code"))
 

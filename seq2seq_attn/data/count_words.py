@@ -169,7 +169,8 @@ def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
 
 
 def find_copied(sources: Sentences, targets: Sentences) -> list[str]:
-    """Return the kinds of words that translations of the text copy.
+    """Return the kinds of words that translations of the text copy, and `numbers` if no source
+    sentence consists of numbers alone.
 
     A kind is copied if enough source words of this kind are in the target of the same sentence
     pair. A kind with too few words as evidence is copied in sentences, but not in a list of words
@@ -188,4 +189,7 @@ def find_copied(sources: Sentences, targets: Sentences) -> list[str]:
             is_copied = num_copied[kind] >= _LEAST_COPIED * num_words[kind]
         if is_copied:
             copied.append(kind)
+    kinds = (set(map(kind_of, sentence)) for sentence in sources)
+    if "number" in copied and {"number"} not in kinds:
+        copied.append("numbers")
     return copied

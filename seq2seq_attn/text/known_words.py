@@ -70,7 +70,8 @@ class KnownWords(NamedTuple):
     """stand-ins that take the place of any word"""
     copied: Sequence[str]
     """the `KINDS` of words that the targets of the training text have as the sources do. A text
-    that translates dates, for example, rewrites numbers"""
+    that translates dates, for example, rewrites numbers. `numbers` is in the list too if no source
+    line consists of numbers alone, so that such a line stays as it is"""
 
     def as_json(self) -> dict[str, Any]:
         """Return the words as JSON values; `known` is sorted."""

@@ -380,13 +380,8 @@ class Translator:
             return step_model(self.model, self._precision)
 
     def load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
-        """Load another run for a scorer.
-
-        Returns:
-            The steps of the run's model.
-            The ids of the source line `line` in the run's vocabulary.
-            The number of ids in the target vocabulary.
-        """
+        """Load another run for a scorer. Return the steps of its model, the ids of the source line
+        `line` in its vocabulary, and the number of ids in its target vocabulary."""
         if run not in self._scorer_runs:
             assert self._load_run is not None
             device = str(self.device)

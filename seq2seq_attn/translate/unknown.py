@@ -7,7 +7,8 @@ that attends most to the stand-in. Of the versions, the one that loses fewest wo
 the one with fewest stand-ins to which another token than the target word attends most; then the
 most probable one. Four versions are translated, and more only if each of the four loses a word.
 
-A line of unknown words alone is returned as it is. A word that is known in another case only is
+A line of unknown words alone is returned as it is, and so is a line of numbers if no line of the
+training text is one. A word that is known in another case only is
 spelled as in the training text, and a warning says so: `US` may not be `us`.
 
 Shapes: T target positions, S source positions.
@@ -123,7 +124,11 @@ class UnknownWords(NamedTuple):
             unknown.append(word)
             if self._passes(word):
                 passed.append(word)
-        if text and len(passed) == len(words):
+        kept = list(passed)
+        if "numbers" in self.words.copied:
+            numbers = (word for word in words if kind_of(word) == "number")
+            kept += [word for word in numbers if word not in known_words]
+        if text and set(words) <= set(kept):
             return Line(normalize(line), unknown, passed, [], notes)
         versions = []
         for stand_ins in self._assign(passed, words):
@@ -134,10 +139,11 @@ class UnknownWords(NamedTuple):
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word is unknown. If the tokens are words, it is unknown if a token is
         not in the vocabulary, or if a number or code is not in the training text. Otherwise a word
-        is unknown if it is not in the training text."""
+        is unknown if it is not in the training text. In a text that copies no words, such as a
+        pronunciation dictionary, only tokens can be unknown."""
         spelled = word.lower() if self.source.lowercase else word
         is_new = spelled not in self.words.known
-        if self.source.name not in ("spacy", "spaces"):
+        if self.source.name not in ("spacy", "spaces") and self.words.copied:
             return is_new
         return self._has_unknown_token(word) or (is_new and kind_of(word) in ("number", "code"))
 

@@ -36,6 +36,7 @@ def translate_text(text, numbers_become=None, misplaced=None):
         "Das 47 kostet 47 Euro .",
         "DAS RAD kostet Euro .",
         "Kowalski 12345",
+        "9",
         "",
     ],
 )

@@ -108,6 +108,7 @@ WITH_UNKNOWN = [
     "Das Rad sieht man Kowalski .",
     "DAS RAD kostet Euro .",
     "Kowalski 12345",
+    "9",
     "",
 ]
 

@@ -25,6 +25,7 @@ PAIRS = {
     "Mann": "man",
     "sieht": "sees",
     ".": ".",
+    "9": "nine",
     "(": "(",
     ")": ")",
 }
@@ -32,7 +33,7 @@ WORDS = KnownWords(
     frozenset(PAIRS),
     [StandIn("drei", "three"), StandIn("vier", "four")],
     [StandIn("Paul", "Paul"), StandIn("Mann", "man")],
-    ["number", "code", "name"],
+    ["number", "code", "name", "numbers"],
 )
 
 
@@ -56,6 +57,8 @@ WORDS = KnownWords(
         ("DAS RAD kostet Euro.", "The bike costs euros.", ()),
         ("4711", "4711", ("4711",)),
         ("Kowalski 12345!", "Kowalski 12345!", ("Kowalski", "12345")),
+        ("9, 47", "9, 47", ("47",)),
+        ("Das Rad kostet 9 Euro.", "The bike costs nine euros.", ()),
         ("😀 🎉", "😀 🎉", ("😀", "🎉")),
         ("...", "...", ()),
         ("", "", ()),
@@ -277,3 +280,11 @@ def word_by_word(
         heaviest=list(range(len(tokens))) if has_attention else None,
         unknown_positions=tuple(i for i, token in enumerate(sources) if token not in PAIRS),
     )
+
+
+def test_new_words_of_a_pronunciation_dictionary_are_known():
+    words = WORDS._replace(copied=[])
+    vocab = build_vocab(Counter("rad"))
+    unknown = UnknownWords(words, CharacterTokenizer(), vocab, CharacterTokenizer(), frozenset())
+    assert unknown.read("dara", {}).unknown == []
+    assert unknown.read("dorn", {}).unknown == ["dorn"]

@@ -22,7 +22,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
   const findCase = (word) => [word, word.toLowerCase(), capitalized(word)].find((spelling) => kept.has(spelling));
   function isUnknown(word) {
     const isNew = !kept.has(lowercase ? word.toLowerCase() : word);
-    if (!['spacy', 'spaces'].includes(name)) return isNew;
+    if (!['spacy', 'spaces'].includes(name) && copied.length) return isNew;
     return hasUnknownToken(word) || (isNew && ['number', 'code'].includes(kindOf(word)));
   }
   // Whether a word is copied in translations, as a name is. A word that begins or ends with a known word is a compound.
@@ -45,7 +45,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
       if (spelling !== undefined && spelling !== word) spelled.set(word, spelling);
       else if (passes(word)) passed.push(word);
     }
-    if (line && all.size === passed.length) return [];
+    if (line && [...all].every((word) => passed.includes(word) || (copied.includes('numbers') && kindOf(word) === 'number'))) return [];
     const [free, freeNumbers] = [others, numbers].map((pairs) => pairs.filter(([source]) => !all.has(source)));
     const versions = Array.from({ length: passed.length && Math.max(free.length, freeNumbers.length) }, (_, first) => {
       const standIns = assign(passed, freeNumbers.length ? freeNumbers : free, free, first);
