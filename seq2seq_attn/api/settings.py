@@ -190,24 +190,25 @@ def _describe_text(train: Text, specs: dict[str, Spec], data: DataConfig) -> dic
 
 
 def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
-    """Insert a name with the text's languages, and settings that suit the text, before the settings
-    of the user, so that the user's settings override the inserted settings.
+    """Add a name with the text's languages, and settings that suit the text, to `layers`. The
+    user's settings override them.
 
-    If no configuration file sets a name, also insert the packaged configuration for a corpus of
-    this size, and choose tokens and limits. A configuration with a name keeps its own tokens and
-    limits. The number of updates is chosen unless a file or a setting limits epochs or updates.
+    If no configuration file sets a name, the packaged configuration for a corpus of this size comes
+    first, and `choose_settings` chooses tokenizers, limits on lengths and the like. The number of
+    updates is chosen too, unless a file or a setting limits epochs or updates. `config` has what
+    files and settings set.
     """
     names = layers.config_names
     is_set = config.flat(exclude_unset=True)
     counts = count_text(train, config.data.limit.train)
     chosen: dict[str, Any] = {}
     if not any("name" in read_config(name) for name in names):
-        names.insert(0, choose_config(counts))
+        names.insert(0, choose_config(counts))  # also changes `layers`
         data = layers.load().data
         chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
-    tokens = Layers(names, [chosen, *layers.settings]).load().data.tokenizer
+    tokenizer = Layers(names, [chosen, *layers.settings]).load().data.tokenizer
     if is_set.keys().isdisjoint(_LIMITS):
-        chosen |= choose_budget(counts, tokens)
+        chosen |= choose_budget(counts, tokenizer)
     else:
         # The epochs of the packaged configuration must not limit the user's number of updates.
         chosen["train.max_epochs"] = None

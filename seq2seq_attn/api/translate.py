@@ -261,7 +261,7 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
 
 
 def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":
-    """Return a progress bar that counts the lines of the first input file.
+    """Return a progress bar for the lines of the first input file.
 
     The bar is hidden if the input is not a file, if stderr is not a terminal, or if translations go
     to the terminal that would show the bar.

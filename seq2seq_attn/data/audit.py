@@ -77,8 +77,8 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
 
 
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the lines of two text tables: counts of all pairs, and of the tokens of the kept
-    pairs.
+    """Return two tables as lines of text: counts of all pairs, and counts of the tokens in the
+    kept pairs.
 
     Args:
         audit: the result of `SplitBuilder.audit` for each split.
@@ -88,7 +88,7 @@ def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
     for split, counts in audit.items():
         row = [split]
         for key in _PAIR_COUNTS:
-            is_overlap = key.startswith("overlap")  # overlap with the training split
+            is_overlap = key.startswith("overlap")  # the training split has none
             row.append("-" if is_overlap and split == "train" else f"{counts[key]:,}")
         pairs.append(row)
         for side in SIDES:

@@ -243,8 +243,8 @@ class SplitBuilder:
         self._digests: list[Digests] = []
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
-        """Write the kept pairs of a chunk and count their tokens. Count the faults of all pairs of
-        the chunk, kept or dropped."""
+        """Write the kept pairs of a chunk and count their tokens. Count faults and copies among all
+        pairs of the chunk, kept or dropped."""
         keep = tokenized.keep_P.tolist()
         texts = (chunk.sources, chunk.targets)
         for side, lines, tokens in zip(self.sides, texts, tokenized.sides, strict=True):
@@ -252,10 +252,9 @@ class SplitBuilder:
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
         self._faults_F += tokenized.faults_FP.sum(axis=1)
-        self._num_copies += sum(
-            source == target != ""
-            for source, target in zip(chunk.sources, chunk.targets, strict=True)
-        )
+        for source, target in zip(*texts, strict=True):
+            if source and source == target:
+                self._num_copies += 1
         # `argmax` returns the index of the first True: the first fault of each pair. Only dropped
         # pairs are counted, and a dropped pair has a fault.
         first_faults_P = tokenized.faults_FP.argmax(axis=0)
@@ -283,7 +282,7 @@ class SplitBuilder:
 
         `pairs_read`, `pairs_kept`, and the names in `FAULTS` are numbers of pairs. `dropped` counts
         the dropped pairs by fault; only training pairs are dropped. `copies` is the number of pairs
-        with equal sides, without pairs of empty lines. `duplicates` is the number of pairs that
+        whose sides are equal and not empty. `duplicates` is the number of pairs that
         equal an earlier pair of the split. `overlap_pairs` and `overlap_sources` are the results of
         `count_overlap`. `source` and `target` are the results of `SideBuilder.audit`.
 

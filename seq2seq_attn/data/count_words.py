@@ -169,17 +169,17 @@ def _count(sentences: Sentences, others: Sentences) -> dict[str, int]:
 
 
 def find_copied(sources: Sentences, targets: Sentences) -> list[str]:
-    """Return the kinds of words that translations of the text copy, and `numbers` if no source
-    sentence consists of numbers alone.
+    """Return the kinds of words that the targets of a text copy from the sources.
 
     A kind is copied if enough source words of this kind are in the target of the same sentence
-    pair. A kind with too few words as evidence is copied in sentences, but not in a list of words
-    such as a pronunciation dictionary.
+    pair. A kind with fewer than `_EVIDENCE` distinct words counts as copied if the lines are
+    sentences, but not in a list of words such as a pronunciation dictionary. If numbers are copied
+    and no source sentence consists of numbers alone, `numbers` is added.
     """
-    words = set(chain.from_iterable(sources))
-    num_types = Counter(map(kind_of, words))
+    num_types = Counter(map(kind_of, set(chain.from_iterable(sources))))
     num_words = Counter(map(kind_of, chain.from_iterable(sources)))
-    num_copied = Counter(map(kind_of, chain.from_iterable(map(set.__and__, sources, targets))))
+    copied_words = chain.from_iterable(map(set.intersection, sources, targets))
+    num_copied = Counter(map(kind_of, copied_words))
     has_sentences = num_words.total() > _MANY_WORDS * len(sources)
     copied = []
     for kind in KINDS:
@@ -189,7 +189,6 @@ def find_copied(sources: Sentences, targets: Sentences) -> list[str]:
             is_copied = num_copied[kind] >= _LEAST_COPIED * num_words[kind]
         if is_copied:
             copied.append(kind)
-    kinds = (set(map(kind_of, sentence)) for sentence in sources)
-    if "number" in copied and {"number"} not in kinds:
+    if "number" in copied and all(set(map(kind_of, words)) != {"number"} for words in sources):
         copied.append("numbers")
     return copied

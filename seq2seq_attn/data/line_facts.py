@@ -43,10 +43,10 @@ class LineFacts(BaseModel, frozen=True):
         return (_WARNING,) if is_short else ()
 
     def lost_sentences(self, line: str, translation: str) -> tuple[str, ...]:
-        """Return a warning if a translation has fewer sentences than its line, although a training
-        line is one sentence."""
-        is_lost = len(split_sentences(translation)) < len(split_sentences(line))
-        return (_FEWER,) if is_lost and self.one_sentence else ()
+        """Return a warning if a translation has fewer sentences than its line. Only a run that was
+        trained on lines of one sentence gives it."""
+        has_fewer = len(split_sentences(translation)) < len(split_sentences(line))
+        return (_FEWER,) if self.one_sentence and has_fewer else ()
 
 
 def text_size(tokens: Sequence[str]) -> int:

@@ -73,22 +73,27 @@ class Terms(NamedTuple):
     def missing(self, entries: Sequence[Entry], text: str) -> list[str]:
         """Return the target terms that a text lacks."""
         words = split_terms(text, self.target.language)
-        return [term for _, term in entries if not find_terms(words, {self.target.words(term): 1})]
+        return [
+            term for _, term in entries if not find_terms(words, {self.target.words(term): term})
+        ]
 
     def misplaced(self, entries: Sequence[Entry], translation: Translation) -> list[str]:
-        """Return the target terms without a link from a word of the source term; none if the
-        translation has no links. With two runs on captions and random terms, 231 of 256 misplaced
-        terms had no such link, and all of 131 terms in the right place had one."""
+        """Return the target terms without a link from a word of the source term; none if the links
+        cannot be found. Nearly all misplaced terms have no such link, and all terms in the right
+        place have one."""
         tokens = translation.source_tokens[:-1]
-        words = self.source.words_of(tokens), split_terms(translation.text, self.target.language)
+        source_words = self.source.words_of(tokens)
+        target_words = split_terms(translation.text, self.target.language)
         try:
-            links = links_between_words(translation.links(), tokens, translation.tokens, *words)
+            links = links_between_words(
+                translation.links(), tokens, translation.tokens, source_words, target_words
+            )
         except ValueError:
             return []
-        linked = {(words[0][source], words[1][target]) for source, target in links}
+        linked = {(source_words[source], target_words[target]) for source, target in links}
         misplaced = []
-        for source_words, term in entries:
-            if linked.isdisjoint(product(source_words, self.target.words(term))):
+        for words, term in entries:
+            if linked.isdisjoint(product(words, self.target.words(term))):
                 misplaced.append(term)
         return misplaced
 
@@ -110,7 +115,7 @@ class Terms(NamedTuple):
                 required_terms.append(term)
         values["required"] = required_terms
         values["beam_size"] = min(options.beam_size * (num_tokens + 1), 1_000)
-        values["n_best"] = min(options.n_best + 9, values["beam_size"])
+        values["n_best"] = min(options.n_best + 9, values["beam_size"])  # the best stay
         values["batch_size"] = max(1, options.batch_size // (num_tokens + 1))
         values["max_length_extra"] += num_tokens + 1
         return required.Options(**values)
@@ -163,34 +168,35 @@ def require_terms(
     plan: Plan,
     translate: Callable[[list[Segment], Plan], list[list[Translation]]],
 ) -> None:
-    """Translate once more the segments whose translations lack terms.
+    """Translate the segments again, in place, whose translations lack required terms.
 
     Args:
         terms: the terms of the glossary.
         segments: the segments of several lines.
         translated: the translations of each segment; new translations replace the old ones. A
-            translation that still lacks a term, has it after the end, or has no link to it from the
-            source term, has a warning and comes last.
+            translation has a warning for each term that it lacks, that stands in a surplus sentence
+            at the end, or that has no link from its source term. Those with the fewest warnings
+            come first.
         plan: the plan by which the segments were translated.
         translate: translates segments by another plan, whose search is `required`.
     """
     lacking = defaultdict(list)
     for index, segment in enumerate(segments):
-        found = tuple(find_terms(terms.source.words_of(segment.source), terms.by_words))
-        if any(terms.missing(found, translation.text) for translation in translated[index]):
-            lacking[found].append(index)
-    for found, indices in lacking.items():
-        requiring = plan._replace(
-            search=required.search, options=terms.require(found, plan.options)
-        )
-        again = translate([segments[index] for index in indices], requiring)
+        entries = tuple(find_terms(terms.source.words_of(segment.source), terms.by_words))
+        if any(terms.missing(entries, translation.text) for translation in translated[index]):
+            lacking[entries].append(index)
+    for entries, indices in lacking.items():
+        options = terms.require(entries, plan.options)
+        new_plan = plan._replace(search=required.search, options=options)
+        again = translate([segments[index] for index in indices], new_plan)
         for index, translations in zip(indices, again, strict=True):
+            # Terms in sentences beyond those of the first translation do not count.
             num_sentences = len(_END.split(translated[index][0].text))
             new = []
             for translation in translations:
                 text = " ".join(_END.split(translation.text)[:num_sentences])
-                doubtful = terms.missing(found, text) or terms.misplaced(found, translation)
-                messages = map("the term {!r} is missing or out of place".format, doubtful)
+                doubtful = terms.missing(entries, text) or terms.misplaced(entries, translation)
+                messages = [f"the term {term!r} is missing or out of place" for term in doubtful]
                 warnings = (*translation.warnings, *messages)
                 new.append(replace(translation, warnings=warnings))
             new.sort(key=lambda translation: len(translation.warnings))

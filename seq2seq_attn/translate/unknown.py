@@ -97,12 +97,12 @@ class UnknownWords(NamedTuple):
         into_sentences: bool = False,
         known_words: Container[str] = (),
     ) -> Line:
-        """Find the unknown words of a line.
+        """Find the unknown words of a line, and make the versions of the line that are translated.
 
         Args:
             line: the line.
-            is_unknown: whether each word that was looked up before is unknown; words are added.
-            into_sentences: whether a space is put between sentences.
+            is_unknown: remembers whether each word is unknown; new words are added.
+            into_sentences: whether to put a space between sentences.
             known_words: words that count as known.
         """
         text = normalize(" ".join(split_sentences(line)) if into_sentences else line)
@@ -116,24 +116,25 @@ class UnknownWords(NamedTuple):
                 is_unknown[word] = self._is_unknown(word)
             if not is_unknown[word] or word in known_words:
                 continue
-            known = self.words.find_spelling(word)
-            if known and known != word:
-                spelled[word] = known
-                notes.append(f"{word} is read as {known}.")
+            spelling = self.words.find_spelling(word)
+            if spelling and spelling != word:
+                spelled[word] = spelling
+                notes.append(f"{word} is read as {spelling}.")
                 continue
             unknown.append(word)
             if self._passes(word):
                 passed.append(word)
-        kept = list(passed)
+        unchanged = set(passed)
         if "numbers" in self.words.copied:
-            numbers = (word for word in words if kind_of(word) == "number")
-            kept += [word for word in numbers if word not in known_words]
-        if text and set(words) <= set(kept):
+            for word in words:
+                if kind_of(word) == "number" and word not in known_words:
+                    unchanged.add(word)
+        if text and unchanged.issuperset(words):  # no word is left to translate
             return Line(normalize(line), unknown, passed, [], notes)
         versions = []
         for stand_ins in self._assign(passed, words):
-            sources = {word: pair.source for word, pair in stand_ins.items()}
-            versions.append(Version(replace_words(text, (spelled | sources).get), stand_ins))
+            new_words = spelled | {word: pair.source for word, pair in stand_ins.items()}
+            versions.append(Version(replace_words(text, new_words.get), stand_ins))
         return Line(text, unknown, passed, versions, notes)
 
     def _is_unknown(self, word: str) -> bool:
@@ -190,17 +191,17 @@ class UnknownWords(NamedTuple):
         into_sentences: bool = False,
         known_words: Callable[[str], Container[str]] | None = None,
     ) -> list[list[Translation]]:
-        """Return the translations of each line, best first. `known_words` returns the words of a
-        line that count as known."""
-        # The words live as long as the call, because a server keeps no words of its clients.
+        """Return the translations of each line, best first, with the unknown words in them.
+        `known_words` returns the words of a line that count as known."""
+        # Words are not kept after the call, because a server remembers no words of its clients.
         is_unknown: dict[str, bool] = {}
         read_lines = []
         for text in lines:
             known = known_words(text) if known_words else ()
             read_lines.append(self.read(text, is_unknown, into_sentences, known))
-        first = list(is_unknown)[:_NUM_CHECKED]
-        num_target = sum(is_unknown[word] for word in self.target_words.intersection(first))
-        if len(lines) >= _MIN_LINES and 4 * num_target > len(first):
+        first_words = list(is_unknown)[:_NUM_CHECKED]
+        num_target = sum(is_unknown[word] and word in self.target_words for word in first_words)
+        if len(lines) >= _MIN_LINES and 4 * num_target > len(first_words):
             warn_once("many words are words of the target language: are the languages exchanged?")
         plain = []
         for line in read_lines:
@@ -289,9 +290,10 @@ class UnknownWords(NamedTuple):
     def _recover(
         self, translation: Translation, lost: Sequence[StandIn], targets: Container[str]
     ) -> list[str]:
-        """Return the tokens of a translation with the target words of the lost stand-ins in place
-        of the tokens that attend most to the stand-ins. The tokens in `targets` stay, and so do
-        tokens in whose place the target word would be part of a longer word."""
+        """Return the tokens of a translation with the target word of each lost stand-in put back.
+        It replaces the token that attends most to the stand-in, if the attention is at least
+        `_LEAST_WEIGHT`, or the next one where the target word would be part of a longer word.
+        Tokens in `targets` are never replaced."""
         tokens = list(translation.tokens)
         if translation.attention is None:
             return tokens
@@ -307,7 +309,7 @@ class UnknownWords(NamedTuple):
                 replaced = [*tokens]
                 replaced[row] = _with_mark(tokens[row], pair.target)
                 if pair.target in words_in(self.target.detokenize(replaced)):
-                    weights_TS[row] = 0.0
+                    weights_TS[row] = 0.0  # not to be replaced again
                     tokens = replaced
                     break
         return tokens

@@ -25,20 +25,21 @@ log = logging.getLogger(__name__)
 def find_texts(document: str, languages: str) -> Iterator[Text]:
     """Yield the texts of a page. Tags within a sentence, such as `<b>`, belong to its text.
 
-    Warn about other elements that have no end tag although HTML requires it. Browsers repair them.
+    Warn once for each name of elements that lack the end tag that HTML requires. Browsers repair
+    them.
 
-    Raises ValueError if the page has declarations that are refused, or if a tag or an element that
-    is not translated does not end.
+    Raises ValueError if a declaration is refused, if a tag does not end, or if an element that is
+    not translated has no end tag.
     """
     start = 0
     open_tags: dict[str, list[int]] = defaultdict(list)
     for tag, name, _, is_inside in find_tags(document):
         if name.startswith("/"):
-            open_tags[name[1:]][-1:] = []
+            del open_tags[name[1:]][-1:]  # nothing if no such element is open
         elif name not in _WITHOUT_END and not tag[0].endswith("/>"):
             open_tags[name].append(tag.start())
-        is_inline = is_inside or not name or name.strip("/") in _INLINE
-        if tag[0] and is_inline:
+        is_in_text = is_inside or not name or name.removeprefix("/") in _INLINE
+        if tag[0] and is_in_text:  # tag[0] is empty at the end
             continue
         yield Text(start, tag.start(), read_markup(document[start : tag.start()]))
         start = tag.start()
@@ -47,7 +48,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
     for name, positions in open_tags.items():
         if name and positions:
             line = document.count("\n", 0, positions[0]) + 1
-            log.warning("line %d: <%s> has no end tag; check the text behind it", line, name)
+            log.warning("line %d: <%s> has no end tag; check the text after it", line, name)
 
 
 FORM = Form(find_texts, encode)
