@@ -10,6 +10,7 @@ from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.text.languages import CODE
 from seq2seq_attn.text.lines import plain_name, read_lines
 from seq2seq_attn.text.normalize import one_line
+from seq2seq_attn.text.tables import check_no_document
 
 
 class HypothesisFile(NamedTuple):
@@ -23,8 +24,10 @@ class HypothesisFile(NamedTuple):
         return {"name": self.name, "path": str(self.path)}
 
     def read(self, test_set: EvaluationSet) -> SetTranslations:
-        """Read the translations of a set. Raises UserError if the number of lines is not the number
-        of source lines."""
+        """Read the translations of a set. Raises UserError if the file is a document, or if the
+        number of lines is not the number of source lines."""
+        if self.path.is_file():  # a pipe can be read only once
+            check_no_document(self.path)
         lines = [one_line(line) for line in read_lines(self.path)]
         if len(lines) != len(test_set.source):
             raise UserError(

@@ -77,6 +77,7 @@ def test_the_reference_decides_the_tokenizer_of_bleu(files):
         ({"hypotheses": "poor.txt", "reference": "perfect.txt"}, UsageError, r"perfect\.txt"),
         ({"hypotheses": "poor.txt", "reference": "news.jp"}, UsageError, "jp"),
         ({"runs": "additive", "source": "film.de"}, UserError, r"film\.de: subtitles"),
+        ({"hypotheses": "film.de"}, UserError, r"film\.de: subtitles"),
         ({"runs": "additive", "source": "news.jp"}, UsageError, "de"),
         ({"runs": "additive", "reference": "news.jp"}, UsageError, "en"),
     ],
