@@ -26,6 +26,7 @@ BLOCKS = {
         "languages": ("own-text-languages", "languages"),
         "finetune": ("own-text-finetune", "finetune"),
         "tasks": ("own-text-tasks", "own-texts"),
+        "budgets": ("own-text-budgets", "budgets"),
         "shifts": ("own-text-shifts", "shifts"),
     },
     "serve.md": {"figures": ("serve", "serve")},
