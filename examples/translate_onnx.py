@@ -72,8 +72,8 @@ def check(folder: Path) -> None:
             )
 
 
-def warn_of_sentences(about: dict[str, Any], line: str) -> None:
-    """Warn that a model of single sentences may lose sentences of a line."""
+def warn_about_sentences(about: dict[str, Any], line: str) -> None:
+    """Warn about a line of several sentences if the model was trained on single sentences."""
     if about["lines"]["one_sentence"] and re.search(r"[.!?…]\s+\S|[。！？]\S", line):
         message = "several sentences: a part of the text may be missing; give one at a time"
         print(message, file=sys.stderr)  # noqa: T201
@@ -84,7 +84,7 @@ def translate(folder: Path, line: str) -> str:
     says so."""
     check(folder)
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    warn_of_sentences(about, line)
+    warn_about_sentences(about, line)
     prepare, step = (
         onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")
     )

@@ -123,9 +123,9 @@ def with_length_limit(config: Config, pairs: PairStore) -> Config:
 def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
     """Return the ratio r in the length limit of translations: r * source tokens + `extra`.
 
-    The limit leaves room for every training target with its EOS. The smallest such ratio is
-    multiplied by `_ROOM`, rounded up to two decimal places, and then limited to the range from
-    `LEAST_LENGTH_RATIO` to `MAX_LENGTH_RATIO`.
+    The smallest ratio that allows every training target with its EOS is multiplied by `_ROOM`,
+    rounded up to two decimal places, and then limited to the range from `LEAST_LENGTH_RATIO` to
+    `MAX_LENGTH_RATIO`.
     """
     source_lengths = pairs.source_lengths
     lengths_with_eos = pairs.target_lengths + 1

@@ -240,14 +240,14 @@ def test_updates_and_batches_grow_with_the_text(capsys):
         (["--config=g2p"], (1_760, None, 7)),
     ],
 )
-def test_a_budget_of_the_user_wins(capsys, caplog, options, expected):
+def test_limits_set_by_the_user_replace_the_chosen_ones(capsys, caplog, options, expected):
     train = dumped(capsys, *write_pairs("sentences"), *options)["train"]
     limits = (train["max_updates"], train["max_epochs"], train["validation"]["patience"])
     assert limits == expected
     assert ("patience is off" in caplog.text) == (expected[2] is None)
 
 
-def test_a_setting_of_the_user_is_logged_after_the_suggestion(capsys, caplog):
+def test_the_log_names_a_suggestion_that_the_user_replaced(capsys, caplog):
     dumped(capsys, *write_pairs("sentences"), "--set=train.batch.size=99")
     assert "train.batch.size: 99" in caplog.text
 

@@ -9,5 +9,5 @@ from seq2seq_attn.config import name_numbers
     ("numbers", "text"),
     [([3], "line 3"), ([1, 3, 7], "lines 1, 3 and 7"), ([*range(2, 14)], "11 and 2 more")],
 )
-def test_numbers_of_a_noun_are_listed_or_counted(numbers, text):
+def test_long_lists_of_numbers_are_cut(numbers, text):
     assert name_numbers("line", numbers).endswith(text)

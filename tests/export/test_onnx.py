@@ -67,9 +67,11 @@ def test_the_example_tokenizes_words_by_the_rules_of_the_run():
 
 
 @pytest.mark.parametrize("line", ["Ein Hund. Eine Frau.", "Es wiegt 3.5 kg."])
-def test_the_example_warns_of_several_sentences(line):
+def test_the_example_warns_about_several_sentences(line):
     about = {"lines": {"one_sentence": True}}
-    code = f"from translate_onnx import warn_of_sentences; warn_of_sentences({about}, {line!r})"
+    code = (
+        f"from translate_onnx import warn_about_sentences; warn_about_sentences({about}, {line!r})"
+    )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
     assert ("several sentences" in done.stderr) == (line == "Ein Hund. Eine Frau.")

@@ -34,7 +34,7 @@ def test_a_command_has_the_actions_of_its_verbs(verb):
         assert (verb in source) == (f"I_{verb.upper()}" in target)
 
 
-def test_the_names_of_a_city_are_in_one_table(tmp_path):
+def test_all_names_of_a_city_are_in_the_same_table(tmp_path):
     cities = {n: {"name": f"C{n}", "alternatenames": ["अ" * n, f"ब{'अ' * n}"]} for n in range(900)}
     write_json(tmp_path / "cities", cities)
     tables = [

@@ -46,7 +46,7 @@ def test_names_are_no_markup_in_markdown():
         header = line
 
 
-def test_a_file_of_translations_is_no_fixed_vector(two_systems):
+def test_a_file_of_translations_is_not_called_the_fixed_vector(two_systems):
     descriptions = [{"name": "additive", "has_attention": True}, {"name": "none"}]
     report = replace(report_of(two_systems), descriptions=descriptions)
     assert "fixed" not in report.conclusion
