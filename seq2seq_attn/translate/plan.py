@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +18,8 @@ from seq2seq_attn.translate.terms import Terms, check_method, prepare_terms
 if TYPE_CHECKING:
     from seq2seq_attn.translate.translator import Translator
 
+log = logging.getLogger(__name__)
+
 
 class Plan(NamedTuple):
     """The search, options, scorers and terms by which all segments of a call are translated."""
@@ -25,6 +29,8 @@ class Plan(NamedTuple):
     scorers: Sequence[Scorer]
     keep_attention: bool
     splits_sentences: bool
+    warn: Callable[[str], None]
+    """logs a warning, once for all lines of the call"""
     terms: Terms | None = None
 
 
@@ -72,5 +78,6 @@ def make_plan(
         scorers,
         keep_attention=keep_attention and translator.has_attention,
         splits_sentences=split_sentences == "auto" and translator.line_facts.one_sentence,
+        warn=lru_cache(log.warning),
         terms=terms,
     )

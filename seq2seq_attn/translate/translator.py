@@ -240,6 +240,7 @@ class Translator:
             keep_attention=plan.keep_attention,
             known_words=plan.terms.source_words if plan.terms else None,
             into_sentences=plan.splits_sentences,
+            warn=plan.warn,
         )
 
     def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:

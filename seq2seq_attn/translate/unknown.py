@@ -16,11 +16,9 @@ Shapes: T target positions, S source positions.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +46,6 @@ _NUM_CHECKED = 200
 """The languages are exchanged if more than a quarter of the first 200 distinct words, in five lines
 or more, are target tokens and unknown. In captions by two runs, it is at most 6 % of the words of
 the source language, 16 % of a third language, and 30 to 98 % of the target language."""
-warn_once = lru_cache(logging.getLogger(__name__).warning)
 
 TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
 """translates texts; the second argument says whether translations keep their attention"""
@@ -190,9 +187,11 @@ class UnknownWords(NamedTuple):
         keep_attention: bool,
         into_sentences: bool = False,
         known_words: Callable[[str], Container[str]] | None = None,
+        warn: Callable[[str], None],
     ) -> list[list[Translation]]:
         """Return the translations of each line, best first, with the unknown words in them.
-        `known_words` returns the words of a line that count as known."""
+        `known_words` returns the words of a line that count as known, and `warn` logs a warning
+        about all lines."""
         # Words are not kept after the call, because a server remembers no words of its clients.
         is_unknown: dict[str, bool] = {}
         read_lines = []
@@ -202,7 +201,7 @@ class UnknownWords(NamedTuple):
         first_words = list(is_unknown)[:_NUM_CHECKED]
         num_target = sum(is_unknown[word] and word in self.target_words for word in first_words)
         if len(lines) >= _MIN_LINES and 4 * num_target > len(first_words):
-            warn_once("many words are words of the target language: are the languages exchanged?")
+            warn("many words are words of the target language: are the languages exchanged?")
         plain = []
         for line in read_lines:
             if line.versions and not line.versions[0].stand_ins:

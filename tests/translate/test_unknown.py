@@ -10,8 +10,9 @@ from seq2seq_attn.text.known_words import KnownWords, StandIn, kind_of, words_in
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import build_vocab
+from seq2seq_attn.translate import segments
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
-from seq2seq_attn.translate.unknown import UnknownWords, warn_once
+from seq2seq_attn.translate.unknown import UnknownWords
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 PAIRS = {
@@ -101,16 +102,19 @@ def test_a_word_that_is_lost_is_named_by_a_warning():
 
 
 @pytest.mark.parametrize(("lines", "num_warnings"), [(TARGET, 1), (SOURCE, 0), (TARGET[1:], 0)])
-def test_lines_in_the_target_language_have_one_warning(tmp_path, caplog, lines, num_warnings):
+def test_lines_in_the_target_language_have_one_warning_a_call(
+    tmp_path, monkeypatch, caplog, lines, num_warnings
+):
     translator = load(make_toy_run(tmp_path / "toy", toy_config(tokenizer="spacy")).path)
     words = WORDS._replace(known=frozenset(words_in(" ".join(SOURCE))))
     vocab, tokenizer = translator.source_vocab, translator.source_tokenizer
     targets = frozenset(translator.target_vocab.tokens)
     translator._unknown = UnknownWords(words, tokenizer, vocab, tokenizer, targets)
-    warn_once.cache_clear()
-    translator.translate(lines)
-    translator.translate(lines)
+    monkeypatch.setattr(segments, "CHUNK_LINES", len(lines))
+    translator.translate([*lines, *lines])
     assert len(caplog.messages) == num_warnings
+    translator.translate(lines)
+    assert len(caplog.messages) == 2 * num_warnings
 
 
 def test_a_known_word_of_one_line_is_unknown_in_the_others():
@@ -189,7 +193,7 @@ def test_no_word_of_a_failed_translation_stays():
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        unknown.translate(["Paul sieht 4711"], fail, keep_attention=True)
+        unknown.translate(["Paul sieht 4711"], fail, keep_attention=True, warn=print)
     assert "4711" not in repr(unknown)
 
 
@@ -253,7 +257,7 @@ def translate(lines, *, words=WORDS, keep_attention=True, known_words=None, **op
         return [[word_by_word(text, source, target, **options)] for text in texts]
 
     results = unknown.translate(
-        lines, translate_texts, keep_attention=keep_attention, known_words=known_words
+        lines, translate_texts, keep_attention=keep_attention, known_words=known_words, warn=print
     )
     return [translations[0] for translations in results]
 
