@@ -227,7 +227,7 @@ def test_updates_and_batches_grow_with_the_text(capsys):
         budgets.append((train["max_updates"], train["batch"]["size"]))
         assert train["max_epochs"] is None
         assert train["validation"]["every_updates"] * 20 == train["max_updates"]
-    assert budgets == [(1_760, 16), (3_760, 32), (8_080, 64)]
+    assert budgets == [(8_000, 16), (8_000, 32), (8_080, 64)]
 
 
 @pytest.mark.parametrize(
@@ -235,9 +235,9 @@ def test_updates_and_batches_grow_with_the_text(capsys):
     [
         (["--set=train.max_updates=7"], (7, None, None)),
         (["--set=train.max_epochs=7"], (None, 7, None)),
-        (["--set=train.validation.patience=3"], (1_760, None, 3)),
+        (["--set=train.validation.patience=3"], (8_000, None, 3)),
         (["--config=own-small"], (None, 20, None)),  # a configuration with a budget of its own
-        (["--config=g2p"], (1_760, None, 7)),
+        (["--config=g2p"], (8_000, None, 7)),
     ],
 )
 def test_limits_set_by_the_user_replace_the_chosen_ones(capsys, caplog, options, expected):
