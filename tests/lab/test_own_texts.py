@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.laboratory.own_texts import GENERATED, distinct_pairs, write_names
+from scripts.laboratory.pages.budgets import leave_one_out
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.lines import read_lines
 
@@ -43,3 +44,16 @@ def test_all_names_of_a_city_are_in_the_same_table(tmp_path):
     names = [{line.split("\t")[1] for line in lines} for lines in tables]
     assert list(map(len, names)) == [100, 400, 400]
     assert not names[0] & names[1] | names[1] & names[2] | names[0] & names[2]
+
+
+def test_a_text_is_left_out_of_the_choice_of_its_budget():
+    exact = {"easy": (99, 100, 100), "even": (98, 99, 99), "hard": (70, 90, 100)}
+    rows = {}
+    for name, scores in exact.items():
+        runs = [{"scores": {"wer": 1.0, "exact": score}, "num_pairs": 9} for score in scores]
+        by_factor = dict(zip(("0.5", "1", "2"), runs, strict=True))
+        rows[name] = {"about": name, "by_factor": by_factor}
+    rows["even"]["by_factor"]["4"] = rows["even"]["by_factor"]["2"]
+    left_out = leave_one_out(rows)
+    assert [text["factor"] for text in left_out] == ["2", "2", "0.5"]
+    assert [round(text["share"]) for text in left_out] == [100, 100, 70]

@@ -11,6 +11,7 @@ import jinja2
 import yaml
 
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, short_commit
+from scripts.laboratory.pages import budgets
 from scripts.laboratory.pages.race import mean_points
 from seq2seq_attn.errors import UserError
 
@@ -62,13 +63,14 @@ def _templates() -> jinja2.Environment:
     filters = (count_of, grouped, interval, mean_sd, percent, provenance, ratio, ratios, times)
     templates.filters |= {function.__name__: function for function in filters}
     templates.filters |= {"f": format, "p": p_value, "with_settings": with_settings}
-    templates.filters["mean_points"] = mean_points
+    functions = (mean_points, budgets.budget_measure, budgets.leave_one_out, budgets.shares_of_best)
+    templates.filters |= {function.__name__: function for function in functions}
     templates.filters["prefix"] = lambda text, prefix: f"{prefix}{text}"
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
     templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
     texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU}
-    templates.globals |= texts
+    templates.globals |= texts | {"near": budgets.NEAR}
     return templates
 
 

@@ -1,0 +1,41 @@
+"""The table of `docs/own-text.md` about budgets: scores by multiples of the chosen number of
+updates, and whether the same multiple would be chosen without one of the texts."""
+
+from collections.abc import Mapping
+from statistics import fmean
+
+from scripts.laboratory.harness.records import Record
+
+NEAR = 3.0
+"""Of the multiples whose mean share of the best scores is at most this much lower than the largest
+one, the smallest is chosen."""
+
+
+def budget_measure(row: Record) -> str:
+    """The measure of a text in the table: BLEU or chrF of sentences, exact matches of others."""
+    measures = set(row["by_factor"]["1"]["scores"])
+    return next(iter(measures & {"bleu", "chrf"}), "exact")
+
+
+def shares_of_best(row: Record) -> dict[str, float]:
+    """The score at each multiple that was tried, in percent of the best score of the text."""
+    measure = budget_measure(row)
+    scores = {factor: run["scores"][measure] for factor, run in row["by_factor"].items()}
+    best = max(scores.values())
+    return {factor: 100 * score / best for factor, score in scores.items()}
+
+
+def leave_one_out(rows: Mapping[str, Record]) -> list[Record]:
+    """For each text, the multiple that is chosen by the other texts (`NEAR`), and the share of the
+    text's best score that it has. Multiples that were not tried with each text do not count."""
+    shares = {name: shares_of_best(row) for name, row in rows.items()}
+    tried = set.intersection(*map(set, shares.values()))
+    chosen = []
+    for name, row in rows.items():
+        others = [shares[other] for other in rows if other != name]
+        means = {factor: fmean(text[factor] for text in others) for factor in tried}
+        enough = [factor for factor in tried if means[factor] >= max(means.values()) - NEAR]
+        factor = min(enough, key=float)
+        about = f"{row['about']} ({row['by_factor']['1']['num_pairs']:,} pairs)"
+        chosen.append({"about": about, "factor": factor, "share": shares[name][factor]})
+    return chosen
