@@ -5,12 +5,10 @@ The number of validations, the patience and the size of batches stay those of th
 FOLDER are those of `scripts/lab own_texts`.
 """
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
-from scripts.laboratory.own_texts import RUNS, describe_text, measure
+from scripts.laboratory.harness.records import RECORDS, Record, describe
+from scripts.laboratory.own_texts import RUNS, build_parser, describe_text, measure
 from seq2seq_attn.api.own_text import NUM_VALIDATIONS, PATIENCE
 from seq2seq_attn.files import read_json, write_json
 
@@ -19,10 +17,8 @@ RECORD = RECORDS / "budgets.json"
 
 def main(arguments: Sequence[str]) -> None:
     """Train and score each text with each number of updates."""
-    parser = argparse.ArgumentParser(prog="scripts/lab budgets")
-    parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser = build_parser("scripts/lab budgets")
     parser.add_argument("--factors", default="1,0.5,2,4")
-    parser.add_argument("names", nargs="+")
     options = parser.parse_args(arguments)
     for name in options.names:
         about, text = describe_text(name, options.texts)

@@ -92,10 +92,8 @@ CAPTIONS = {"captions-2000": 2_000, "captions-500": 500}
 
 def main(arguments: Sequence[str]) -> None:
     """Train and score the named texts, and write the record after each."""
-    parser = argparse.ArgumentParser(prog="scripts/lab own_texts")
-    parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser = build_parser("scripts/lab own_texts")
     parser.add_argument("--seeds", default="1")
-    parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
     for name in options.names or [*GENERATED, *CAPTIONS, *LANGUAGES]:
         about, text = describe_text(name, options.texts)
@@ -112,6 +110,14 @@ def main(arguments: Sequence[str]) -> None:
                 row["ensemble"] = {"num_runs": len(runs), "scores": score(runs, "--ensemble")}
             rows[name] = {"about": about, **row}
             write_json(RECORD, {"environment": environment, "rows": rows})
+
+
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """Return a parser of the names of texts and of the folder with their files."""
+    parser = argparse.ArgumentParser(prog=prog)
+    parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser.add_argument("names", nargs="*")
+    return parser
 
 
 def describe_text(name: str, texts: Path) -> tuple[str, Record]:

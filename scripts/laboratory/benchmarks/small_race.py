@@ -9,7 +9,6 @@ keep their model at the end of ours too. The peers' recipes are those of `peer_c
 FOLDER is that of `scripts/lab own_texts`.
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from scripts.laboratory.benchmarks import peers, race, race_clock
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
-from scripts.laboratory.own_texts import describe_text
+from scripts.laboratory.own_texts import build_parser, describe_text
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import read_json, write_json, write_lines
@@ -67,10 +66,8 @@ class Ours(Peer):
 
 def main(arguments: Sequence[str]) -> None:
     """Race on one text after the other; write the record after each."""
-    parser = argparse.ArgumentParser(prog="scripts/lab bench small-race")
-    parser.add_argument("--texts", type=Path, default=ROOT / "data")
+    parser = build_parser("scripts/lab bench small-race")
     parser.add_argument("--seeds", default="1")
-    parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
     for name in options.names or TEXTS:
         for seed in options.seeds.split(","):
