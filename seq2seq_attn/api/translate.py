@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -115,6 +116,7 @@ def translate_lines(
             writers = _open_writers(stack, translator, files, output, form)
             bar = stack.enter_context(_progress_bar(names, output))
             search["keep_attention"] = format == "json" or bool(files)
+            search["warn"] = lru_cache(log.warning)  # once for all chunks
             _translate_chunks(translator, chunks, [*writers, warnings.record], bar, search)
     warnings.log_totals()
 

@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     keep_attention: bool
     splits_sentences: bool
     warn: Callable[[str], None]
-    """logs a warning, once for all lines of the call"""
+    """logs a warning about all lines, once"""
     terms: Terms | None = None
 
 
@@ -41,6 +41,7 @@ def make_plan(
     *,
     glossary: str | Path | Glossary,
     split_sentences: str,
+    warn: Callable[[str], None] | None,
 ) -> Plan:
     """Check the arguments of `Translator.translate_lines`, and return the plan of the call.
 
@@ -78,6 +79,6 @@ def make_plan(
         scorers,
         keep_attention=keep_attention and translator.has_attention,
         splits_sentences=split_sentences == "auto" and translator.line_facts.one_sentence,
-        warn=lru_cache(log.warning),
+        warn=warn or lru_cache(log.warning),
         terms=terms,
     )

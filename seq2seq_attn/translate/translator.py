@@ -201,12 +201,14 @@ class Translator:
         keep_attention: bool = True,
         glossary: str | Path | Glossary = (),
         split_sentences: str = "auto",
+        warn: Callable[[str], None] | None = None,
         **options: Any,
     ) -> Iterator[list[Translation]]:
         """Yield the translations of each line, in bounded memory. Arguments and errors are those of
         `translate_n_best`.
 
-        The default of `n_best` is its value in the configuration of the run.
+        The default of `n_best` is its value in the configuration of the run. `warn` receives
+        questions about the text as a whole; by default they are logged, once a call.
 
         >>> lines = ("Der Hund schläft." for _ in range(10_000))
         >>> next(load("runs/quickstart").translate_lines(lines))[0].text
@@ -218,7 +220,12 @@ class Translator:
                 "translates, and this one in search.scorers.fusion.run"
             )
         plan = make_plan(
-            self, options, keep_attention, glossary=glossary, split_sentences=split_sentences
+            self,
+            options,
+            keep_attention,
+            glossary=glossary,
+            split_sentences=split_sentences,
+            warn=warn,
         )
         translate = partial(translate_marked, self._translate_chunk, plan, self.has_attention)
         return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.api.translate import translate_lines
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.known_words import KnownWords, StandIn, kind_of, words_in
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
@@ -101,20 +103,35 @@ def test_a_word_that_is_lost_is_named_by_a_warning():
     assert any("4711" in warning for warning in translation.warnings)
 
 
-@pytest.mark.parametrize(("lines", "num_warnings"), [(TARGET, 1), (SOURCE, 0), (TARGET[1:], 0)])
-def test_lines_in_the_target_language_have_one_warning_a_call(
-    tmp_path, monkeypatch, caplog, lines, num_warnings
-):
-    translator = load(make_toy_run(tmp_path / "toy", toy_config(tokenizer="spacy")).path)
+def load_with_words(folder):
+    """A translator of a toy run that knows the words of `SOURCE`, and passes others."""
+    translator = load(make_toy_run(folder, toy_config(tokenizer="spacy")).path)
     words = WORDS._replace(known=frozenset(words_in(" ".join(SOURCE))))
     vocab, tokenizer = translator.source_vocab, translator.source_tokenizer
     targets = frozenset(translator.target_vocab.tokens)
     translator._unknown = UnknownWords(words, tokenizer, vocab, tokenizer, targets)
+    return translator
+
+
+@pytest.mark.parametrize(("lines", "num_warnings"), [(TARGET, 1), (SOURCE, 0), (TARGET[1:], 0)])
+def test_lines_in_the_target_language_have_one_warning_a_call(
+    tmp_path, monkeypatch, caplog, lines, num_warnings
+):
+    translator = load_with_words(tmp_path / "toy")
     monkeypatch.setattr(segments, "CHUNK_LINES", len(lines))
     translator.translate([*lines, *lines])
     assert len(caplog.messages) == num_warnings
     translator.translate(lines)
     assert len(caplog.messages) == 2 * num_warnings
+
+
+def test_a_file_in_the_target_language_has_one_warning(tmp_path, monkeypatch, caplog):
+    translator = load_with_words(tmp_path / "toy")
+    monkeypatch.setattr("seq2seq_attn.api.translate._load", lambda *options: translator)
+    monkeypatch.setattr("seq2seq_attn.api.translate.line_chunks", lambda *options: [TARGET, TARGET])
+    write_lines(tmp_path / "text", TARGET)
+    translate_lines(input=[str(tmp_path / "text")])
+    assert caplog.text.count("exchanged") == 1
 
 
 def test_a_known_word_of_one_line_is_unknown_in_the_others():
