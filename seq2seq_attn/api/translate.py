@@ -241,7 +241,7 @@ def _join_sources(texts: Sequence[str], number: int) -> list[str]:
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
     """Check that there is a text or a file for each source of the run, or raise UsageError.
 
-    If the run reads no vectors, warn about a text that is the name of an existing file.
+    If the run reads no vectors, warn about a text that is the name of an existing file or run.
     """
     number = translator.source_tokenizer.num_columns
     if names:
@@ -256,10 +256,12 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
         )
     if translator.source_tokenizer.vector_size is not None:
         return
-    message = "%s: translated as text; to translate the lines of this file, use -i %s"
     for text in texts:
-        if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
-            log.warning(message, text, text)
+        # os.path.isfile, unlike Path.is_file, is False for a text too long to be a name.
+        if os.path.isfile(text):
+            log.warning(f"{text}: translated as text; to translate its lines, use -i {text}")
+        elif os.path.isfile(os.path.join(text, "config.yaml")):
+            log.warning(f"{text}: translated as text; for an ensemble of runs, add --run {text}")
 
 
 def _progress_bar(names: Sequence[str], output: str) -> "tqdm[NoReturn]":

@@ -327,11 +327,13 @@ def test_a_failure_leaves_no_half_written_file(run, tmp_path, stdin):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_text_that_is_a_files_name_is_translated_with_a_hint(run, tmp_path, caplog):
+def test_the_name_of_a_file_or_run_is_translated_with_a_hint(run, tmp_path, caplog):
     name = tmp_path / "in.de"
     name.touch()
-    translate([str(name), "Hund", "x" * 5000], run=run.path, output=tmp_path / "out")
+    texts = [str(name), "Hund", "x" * 5000, str(run.path)]
+    translate(texts, run=run.path, output=tmp_path / "out")
     assert caplog.text.count(f"-i {name}") == 1
+    assert caplog.text.count(f"--run {run.path}") == 1
 
 
 # ---- what is refused ----
