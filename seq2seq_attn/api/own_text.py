@@ -19,13 +19,16 @@ from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
 
-SIZES = ((4_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
-"""Numbers of sentence pairs, and packaged configurations. The configuration of a text is the first
-one whose number is larger than the text's number of pairs. `own-large` is for texts that are larger
-than all these numbers.
+SIZES = ((50_000, "own-tiny"), (250_000, "own-small"), (2_500_000, "own"))
+"""Numbers of target words, and packaged configurations. The configuration of a text of sentences is
+the first one whose number is larger than the text's number of target words. `own-large` is for
+texts that are larger than all these numbers.
 
 In `own-tiny`, tokens are words: with 2,000 pairs, English to Swedish, words had 14.4 BLEU, and
 subwords 10.4."""
+FEW_PAIRS = 4_000
+"""Texts whose targets are not sentences have `own-tiny` below this number of pairs, and `own-small`
+from it on."""
 NUM_LINES = 1_000
 """The maximum number of target lines that are tokenized and detokenized to check words as tokens.
 """
@@ -80,17 +83,18 @@ log = logging.getLogger(__name__)
 
 
 def choose_config(counts: Counts) -> str:
-    """Return the name of the packaged configuration that suits the number of pairs (`SIZES`).
-
-    For targets that are not sentences, `own-small` is the largest configuration.
-    """
-    name = next((name for size, name in SIZES if counts.num_pairs < size), "own-large")
-    if counts.target.kind != "sentences" and name != "own-tiny":
-        name = "own-small"
+    """Return the name of the packaged configuration that suits the size of a text: the number of
+    target words of sentences (`SIZES`), the number of pairs of other texts (`FEW_PAIRS`)."""
+    size = plural(counts.num_pairs, "pair")
+    if counts.target.kind == "sentences":
+        num_words = counts.estimate_tokens("spaces")
+        name = next((name for limit, name in SIZES if num_words < limit), "own-large")
+        size += f" of {num_words:,.0f} target words"
+    else:
+        name = "own-tiny" if counts.num_pairs < FEW_PAIRS else "own-small"
     log.info(
-        f"settings: {name}, for {plural(counts.num_pairs, 'pair')}; source lines are "
-        f"{_KINDS[counts.source.kind]}, and target lines are {_KINDS[counts.target.kind]}; change "
-        "the settings with -c and --set"
+        f"settings: {name}, for {size}; source lines are {_KINDS[counts.source.kind]}, and target "
+        f"lines are {_KINDS[counts.target.kind]}; change the settings with -c and --set"
     )
     return name
 
@@ -139,23 +143,17 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     small texts, each pair is read more often, and batches are smaller. Sentences have at least
     `SENTENCE_UPDATES`.
     """
-    target = counts.target
     num_pairs = max(1, counts.num_pairs)
-
-    # The number of target tokens is estimated from the sample of lines.
-    is_spelled = (tokenizer.target or tokenizer.name) == "characters"
-    tokens = target.characters if is_spelled else target.words
-    tokens_per_line = max(1.0, tokens.total() / max(1, len(target.lines)))
-    num_tokens = tokens_per_line * num_pairs
+    num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
 
     # The size of a batch is the nearest power of two within bounds.
-    tokens_per_batch = BATCH_TOKENS * math.sqrt(num_tokens)
-    exponent = round(math.log2(tokens_per_batch / tokens_per_line))
+    pairs_per_batch = BATCH_TOKENS * math.sqrt(num_tokens) * num_pairs / num_tokens
+    exponent = round(math.log2(pairs_per_batch))
     batch_size = min(max(2**exponent, MIN_BATCH), MAX_BATCH)
 
     # The last update is followed by the last validation.
     min_updates = MIN_EPOCHS * num_pairs / batch_size
-    if target.kind == "sentences":
+    if counts.target.kind == "sentences":
         min_updates = max(min_updates, SENTENCE_UPDATES)
     updates = max(UPDATES * num_tokens ** (1 / 3), min_updates)
     updates_per_validation = math.ceil(updates / NUM_VALIDATIONS)

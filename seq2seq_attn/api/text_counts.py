@@ -110,6 +110,13 @@ class Counts:
     source: Side
     target: Side
 
+    def estimate_tokens(self, tokenizer: str) -> float:
+        """Estimate the number of target tokens of the whole text from the sample. The tokens are
+        characters or, for all other tokenizers, words. A line has at least one."""
+        side = self.target
+        tokens = side.characters if tokenizer == "characters" else side.words
+        return max(1, self.num_pairs) * max(1.0, tokens.total() / max(1, len(side.lines)))
+
 
 def count_text(text: Text, limit: int | None) -> Counts:
     """Count the pairs of a text up to `limit`, and read a sample of these pairs. Of several

@@ -71,8 +71,8 @@ def test_from_a_table_to_a_translation(capsys):
 def test_settings_follow_the_size_of_the_corpus(capsys):
     tokenizers = []
     sizes = []
-    for num_pairs in (3_999, 4_000, 20_000, 200_000):
-        lines = [f"Hund {number}.\tDog {number}." for number in range(num_pairs)]
+    for num_pairs in (4_999, 5_000, 25_000, 250_000):  # ten target words each
+        lines = [f"Hund {number}.\tDog {number}{' .' * 8}" for number in range(num_pairs)]
         write_lines(Path("big.tsv"), ["de\ten", *lines])
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
         assert values["name"] == "own-de-en"
@@ -81,8 +81,8 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
     assert tokenizers == ["spacy", *["sentencepiece"] * 3]
     assert sizes == sorted({*sizes})
     for limit, tokenizer in (
-        ("data.limit=3999", "spacy"),
-        ("data.limit.valid=3999", "sentencepiece"),
+        ("data.limit=4999", "spacy"),
+        ("data.limit.valid=4999", "sentencepiece"),
     ):
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES, f"--set={limit}")
         assert values["data"]["tokenizer"]["name"] == tokenizer
@@ -201,7 +201,7 @@ def test_tokens_and_metric_follow_the_lines(capsys, kind, tokens, metric):
     ("kind", "tokens"), [("sentences", "sentencepiece"), ("few words", "spacy")]
 )
 def test_a_closed_list_of_words_has_no_subwords(capsys, kind, tokens):
-    assert dumped(capsys, *write_pairs(kind, 4_000))["data"]["tokenizer"]["name"] == tokens
+    assert dumped(capsys, *write_pairs(kind, 6_000))["data"]["tokenizer"]["name"] == tokens
 
 
 def test_limits_of_length_keep_the_pairs(capsys):
