@@ -26,9 +26,6 @@ texts that are larger than all these numbers.
 
 In `own-tiny`, tokens are words: with 2,000 pairs, English to Swedish, words had 14.4 BLEU, and
 subwords 10.4."""
-FEW_PAIRS = 4_000
-"""Texts whose targets are not sentences have `own-tiny` below this number of pairs, and `own-small`
-from it on."""
 NUM_LINES = 1_000
 """The maximum number of target lines that are tokenized and detokenized to check words as tokens.
 """
@@ -83,15 +80,13 @@ log = logging.getLogger(__name__)
 
 
 def choose_config(counts: Counts) -> str:
-    """Return the name of the packaged configuration that suits the size of a text: the number of
-    target words of sentences (`SIZES`), the number of pairs of other texts (`FEW_PAIRS`)."""
-    size = plural(counts.num_pairs, "pair")
-    if counts.target.kind == "sentences":
-        num_words = counts.estimate_tokens("spaces")
-        name = next((name for limit, name in SIZES if num_words < limit), "own-large")
-        size += f" of {num_words:,.0f} target words"
-    else:
-        name = "own-tiny" if counts.num_pairs < FEW_PAIRS else "own-small"
+    """Return the name of the packaged configuration that suits the number of target words
+    (`SIZES`), or `own-small` if targets are not sentences."""
+    num_words = counts.estimate_tokens("spaces")
+    name = next((name for limit, name in SIZES if num_words < limit), "own-large")
+    if counts.target.kind != "sentences":
+        name = "own-small"
+    size = f"{plural(counts.num_pairs, 'pair')} of {num_words:,.0f} target words"
     log.info(
         f"settings: {name}, for {size}; source lines are {_KINDS[counts.source.kind]}, and target "
         f"lines are {_KINDS[counts.target.kind]}; change the settings with -c and --set"

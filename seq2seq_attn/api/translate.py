@@ -116,7 +116,6 @@ def translate_lines(
             writers = _open_writers(stack, translator, files, output, form)
             bar = stack.enter_context(_progress_bar(names, output))
             search["keep_attention"] = format == "json" or bool(files)
-            search["warn"] = lru_cache(log.warning)  # once for all chunks
             _translate_chunks(translator, chunks, [*writers, warnings.record], bar, search)
     warnings.log_totals()
 
@@ -164,11 +163,12 @@ def _translate_chunks(
 ) -> None:
     """Translate lines chunk by chunk, and write each chunk as soon as it is translated."""
     num_lines = 0
+    warn = lru_cache(log.warning)  # once for all chunks
     for chunk in chunks:
         lines = chunk
         if translator.source_tokenizer.vector_size is not None:
             lines = _leave_out_unreadable(translator, chunk, first=num_lines)
-        translated = translator.translate_lines(lines, **options)
+        translated = translator.translate_lines(lines, warn=warn, **options)
         write_lines(writers, chunk, translated, first=num_lines)
         num_lines += len(chunk)
         bar.update(len(chunk))

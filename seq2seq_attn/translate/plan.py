@@ -38,7 +38,6 @@ def make_plan(
     translator: Translator,
     options: Mapping[str, Any],
     keep_attention: bool,
-    *,
     glossary: str | Path | Glossary,
     split_sentences: str,
     warn: Callable[[str], None] | None,

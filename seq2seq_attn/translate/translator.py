@@ -219,14 +219,7 @@ class Translator:
                 "the run is a language model, which translates nothing by itself: name a run that "
                 "translates, and this one in search.scorers.fusion.run"
             )
-        plan = make_plan(
-            self,
-            options,
-            keep_attention,
-            glossary=glossary,
-            split_sentences=split_sentences,
-            warn=warn,
-        )
+        plan = make_plan(self, options, keep_attention, glossary, split_sentences, warn)
         translate = partial(translate_marked, self._translate_chunk, plan, self.has_attention)
         return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
 

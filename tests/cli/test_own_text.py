@@ -99,7 +99,7 @@ def test_configurations_and_settings_go_on_top(capsys):
     assert values["model"]["attention"]["name"] == "dot"
     assert values["data"]["tokenizer"]["name"] == "spaces"
     assert values["train"]["max_epochs"] == 3
-    assert values["train"]["batch"]["size"] == 16
+    assert values["train"]["batch"]["size"] == 32
     values = dumped(capsys, *arguments, "-c", "tutorial")
     assert values["name"] == "tutorial-de-en"
     assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
@@ -358,7 +358,7 @@ def test_the_number_of_subwords(capsys):
         languages = ["--source-language=en", f"--target-language={target}"]
         tokenizer = dumped(capsys, *options, *languages)["data"]["tokenizer"]
         sizes[target] = min(19_000, tokenizer["vocab_size"]), tokenizer["joint"]
-    assert sizes == {"fr": (2_000, True), "el": (2_000, False), "ii": (19_000, False)}
+    assert sizes == {"fr": (4_000, True), "el": (4_000, False), "ii": (19_000, False)}
 
 
 @pytest.mark.parametrize(
