@@ -22,7 +22,8 @@ from seq2seq_attn.text.languages import separates_words
 SIZES = ((50_000, "own-tiny"), (250_000, "own-small"), (2_500_000, "own"))
 """Numbers of target words, and packaged configurations. The configuration of a text of sentences is
 the first one whose number is larger than the text's number of target words. `own-large` is for
-texts that are larger than all these numbers.
+texts that are larger than all these numbers. Words count, and not pairs: of Europarl's long
+sentences, 17,650 pairs have 15.5 BLEU with `own`, and 11.0 with `own-small`.
 
 In `own-tiny`, tokens are words: with 2,000 pairs, English to Swedish, words had 14.4 BLEU, and
 subwords 10.4."""
