@@ -27,8 +27,7 @@ def main(arguments: Sequence[str]) -> None:
             rows = read_json(RECORD)["rows"] if RECORD.exists() else {}
             row = rows.setdefault(name, {"about": about, "by_factor": {}})
             if factor != "1":
-                chosen = row["by_factor"]["1"]["max_updates"]
-                text["settings"] |= budget(chosen, float(factor))
+                text["settings"] |= budget(row["by_factor"]["1"], float(factor))
             measured = measure(RUNS / f"{name}-x{factor}", text)
             environment = describe("lab budgets")
             measured["commit"] = environment["git"]["commit"]
@@ -36,10 +35,11 @@ def main(arguments: Sequence[str]) -> None:
             write_json(RECORD, {"environment": environment, "rows": rows})
 
 
-def budget(chosen: int, factor: float) -> Record:
+def budget(chosen: Record, factor: float) -> Record:
     """Return settings for a multiple of the chosen number of updates."""
-    updates_per_validation = round(chosen * factor / NUM_VALIDATIONS)
+    updates_per_validation = round(chosen["max_updates"] * factor / NUM_VALIDATIONS)
     return {
+        "train.batch.size": chosen["batch_size"],
         "train.max_epochs": None,
         "train.max_updates": updates_per_validation * NUM_VALIDATIONS,
         "train.validation.every_updates": updates_per_validation,
