@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.laboratory.budgets import budget
 from scripts.laboratory.own_texts import GENERATED, distinct_pairs, write_names
 from scripts.laboratory.pages.budgets import leave_one_out
 from seq2seq_attn.files import write_json
@@ -57,3 +58,9 @@ def test_a_text_is_left_out_of_the_choice_of_its_budget():
     left_out = leave_one_out(rows)
     assert [text["factor"] for text in left_out] == ["2", "2", "0.5"]
     assert [round(text["share"]) for text in left_out] == [100, 100, 70]
+
+
+def test_a_multiple_of_a_budget_keeps_the_batches():
+    settings = budget({"max_updates": 3_400, "batch_size": 32}, 2.0)
+    assert settings["train.max_updates"] == 6_800
+    assert settings["train.batch.size"] == 32
