@@ -22,8 +22,8 @@ from seq2seq_attn.text.languages import separates_words
 SIZES = ((50_000, "own-tiny"), (250_000, "own-small"), (2_500_000, "own"))
 """Numbers of target words, and packaged configurations. The configuration of a text of sentences is
 the first one whose number is larger than the text's number of target words. `own-large` is for
-texts that are larger than all these numbers. Words count, and not pairs: of Europarl's long
-sentences, 17,650 pairs have 15.5 BLEU with `own`, and 11.0 with `own-small`.
+texts that are larger than all these numbers. The limits count words, not pairs: on 17,650
+pairs of Europarl's long sentences, `own` scores 15.5 BLEU, and `own-small` 11.0.
 
 In `own-tiny`, tokens are words: with 2,000 pairs, English to Swedish, words had 14.4 BLEU, and
 subwords 10.4."""
@@ -56,7 +56,7 @@ UPDATES = 125
 Multi30k, 3,400 for 3,600 words and their sounds."""
 SENTENCE_UPDATES = 8_000
 """Minimum number of updates if targets are sentences. With 500 pairs of Multi30k, 8,000 updates
-have 15.5 BLEU, and 2,280 have 14.0."""
+score 15.5 BLEU, and 2,280 score 14.0."""
 BATCH_TOKENS = 1.24
 """Number of target tokens in a batch per square root of the number of target tokens."""
 MIN_BATCH = 16
@@ -87,7 +87,7 @@ def choose_config(counts: Counts) -> str:
     name = next((name for limit, name in SIZES if num_words < limit), "own-large")
     if counts.target.kind != "sentences":
         name = "own-small"
-    size = f"{plural(counts.num_pairs, 'pair')} of {num_words:,.0f} target words"
+    size = f"{plural(counts.num_pairs, 'pair')} with {num_words:,.0f} target words in all"
     log.info(
         f"settings: {name}, for {size}; source lines are {_KINDS[counts.source.kind]}, and target "
         f"lines are {_KINDS[counts.target.kind]}; change the settings with -c and --set"

@@ -112,7 +112,7 @@ class Counts:
 
     def estimate_tokens(self, tokenizer: str) -> float:
         """Estimate the number of target tokens of the whole text from the sample. The tokens are
-        characters or, for all other tokenizers, words. A line has at least one."""
+        characters or, for all other tokenizers, words; at least one per line on average."""
         side = self.target
         tokens = side.characters if tokenizer == "characters" else side.words
         return max(1, self.num_pairs) * max(1.0, tokens.total() / max(1, len(side.lines)))

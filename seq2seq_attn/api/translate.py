@@ -163,7 +163,7 @@ def _translate_chunks(
 ) -> None:
     """Translate lines chunk by chunk, and write each chunk as soon as it is translated."""
     num_lines = 0
-    warn = lru_cache(log.warning)  # once for all chunks
+    warn = lru_cache(log.warning)  # logs each warning once
     for chunk in chunks:
         lines = chunk
         if translator.source_tokenizer.vector_size is not None:
@@ -243,6 +243,7 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
 
     If the run reads no vectors, warn about a text that is the name of an existing file or run.
     """
+    translator.check_source()
     number = translator.source_tokenizer.num_columns
     if names:
         is_complete = len(names) in (1, number)  # a single file may have columns

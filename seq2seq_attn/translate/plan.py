@@ -30,7 +30,7 @@ class Plan(NamedTuple):
     keep_attention: bool
     splits_sentences: bool
     warn: Callable[[str], None]
-    """logs a warning about all lines, once"""
+    """receives warnings about the text as a whole"""
     terms: Terms | None = None
 
 

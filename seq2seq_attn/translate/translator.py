@@ -99,8 +99,7 @@ class Translator:
         self.search = config.search
         self.device = device
         self.has_attention = model.has_attention
-        """whether translations have attention over source positions, which a model with a fixed
-        vector, for example, does not compute"""
+        """whether translations have attention over source positions; a fixed vector has none"""
         self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
         """whether source tokens outside the target vocabulary may be copied"""
         self._precision = translation_precision(precision, device)
@@ -208,20 +207,24 @@ class Translator:
         `translate_n_best`.
 
         The default of `n_best` is its value in the configuration of the run. `warn` receives
-        questions about the text as a whole; by default they are logged, once a call.
+        warnings about the text as a whole; by default they are logged, once per call.
 
         >>> lines = ("Der Hund schläft." for _ in range(10_000))
         >>> next(load("runs/quickstart").translate_lines(lines))[0].text
         'The dog is sleeping.'
         """
+        self.check_source()
+        plan = make_plan(self, options, keep_attention, glossary, split_sentences, warn)
+        translate = partial(translate_marked, self._translate_chunk, plan, self.has_attention)
+        return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
+
+    def check_source(self) -> None:
+        """Raise UsageError if the run is a language model, which has no source."""
         if not self.source_tokenizer.num_columns:
             raise UsageError(
                 "the run is a language model, which translates nothing by itself: name a run that "
                 "translates, and this one in search.scorers.fusion.run"
             )
-        plan = make_plan(self, options, keep_attention, glossary, split_sentences, warn)
-        translate = partial(translate_marked, self._translate_chunk, plan, self.has_attention)
-        return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
 
     def _translate_chunk(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each line of a chunk. With `unk="pass"`, unknown words pass

@@ -11,6 +11,7 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.api.train import train_model
+from seq2seq_attn.api.translate import translate_lines
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError, UserError
@@ -63,6 +64,8 @@ def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path,
     assert run("evaluate mt --set scorers.fusion.run=lm".split()) == 0
     with pytest.raises(UsageError, match=r"search\.scorers\.fusion\.run"):
         model.translate(["Hund"])
+    with pytest.raises(UsageError, match="translates nothing by itself"):
+        translate_lines(["Hund"], run=["lm"])
     with pytest.raises(UserError, match="language model"):
         model.score(["Hund"], ["dog"])
     assert run(["score", str(toy_corpus / "valid.en"), "--run", "lm"]) == 2

@@ -7,8 +7,8 @@ from statistics import fmean
 from scripts.laboratory.harness.records import Record
 
 NEAR = 3.0
-"""Of the multiples whose mean share of the best scores is at most this much lower than the largest
-one, the smallest is chosen."""
+"""The smallest multiple is chosen whose mean share of the best scores is at most this many
+percentage points below the highest mean."""
 
 
 def budget_measure(row: Record) -> str:
@@ -26,8 +26,8 @@ def shares_of_best(row: Record) -> dict[str, float]:
 
 
 def leave_one_out(rows: Mapping[str, Record]) -> list[Record]:
-    """For each text, the multiple that is chosen by the other texts (`NEAR`), and the share of the
-    text's best score that it has. Multiples that were not tried with each text do not count."""
+    """For each text, the multiple that is chosen from the other texts (`NEAR`), and the share of
+    its best score that the text reaches with it. Only multiples tried with every text count."""
     shares = {name: shares_of_best(row) for name, row in rows.items()}
     tried = set.intersection(*map(set, shares.values()))
     chosen = []
