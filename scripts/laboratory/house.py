@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 192_070,
+    "package: tokens": 192_080,
     "web: lines": 3_472,
     "tests: tokens": 237_180,
     "laboratory: tokens": 63_660,

@@ -57,6 +57,7 @@ from seq2seq_attn.text.glossary import read_glossary
 from seq2seq_attn.text.lines import count_lines, warn_about_tabs
 from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.translate.load import load
+from seq2seq_attn.translate.plan import check_source
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
@@ -243,7 +244,7 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
 
     If the run reads no vectors, warn about a text that is the name of an existing file or run.
     """
-    translator.check_source()
+    check_source(translator)
     number = translator.source_tokenizer.num_columns
     if names:
         is_complete = len(names) in (1, number)  # a single file may have columns

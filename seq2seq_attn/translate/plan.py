@@ -34,6 +34,15 @@ class Plan(NamedTuple):
     terms: Terms | None = None
 
 
+def check_source(translator: Translator) -> None:
+    """Raise UsageError if the run is a language model, which has no source."""
+    if not translator.source_tokenizer.num_columns:
+        raise UsageError(
+            "the run is a language model, which translates nothing by itself: name a run that "
+            "translates, and this one in search.scorers.fusion.run"
+        )
+
+
 def make_plan(
     translator: Translator,
     options: Mapping[str, Any],
@@ -48,6 +57,7 @@ def make_plan(
         UsageError: an option is unknown, not allowed, or not possible with the model.
         UserError: the glossary or the run of a scorer cannot be read.
     """
+    check_source(translator)
     search, values = find_search(translator.search, options)
     if values.unk == "copy" and not (translator.has_attention and translator.model.keeps_positions):
         raise UsageError(

@@ -213,18 +213,9 @@ class Translator:
         >>> next(load("runs/quickstart").translate_lines(lines))[0].text
         'The dog is sleeping.'
         """
-        self.check_source()
         plan = make_plan(self, options, keep_attention, glossary, split_sentences, warn)
         translate = partial(translate_marked, self._translate_chunk, plan, self.has_attention)
         return chain.from_iterable(map(translate, chunks(lines, num_results=plan.options.n_best)))
-
-    def check_source(self) -> None:
-        """Raise UsageError if the run is a language model, which has no source."""
-        if not self.source_tokenizer.num_columns:
-            raise UsageError(
-                "the run is a language model, which translates nothing by itself: name a run that "
-                "translates, and this one in search.scorers.fusion.run"
-            )
 
     def _translate_chunk(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each line of a chunk. With `unk="pass"`, unknown words pass
