@@ -236,10 +236,9 @@ def distinct_pairs(make_pair: Callable[[Random], Pair], num_pairs: int) -> list[
 
 
 def measure(path: Path, text: Record) -> Record:
-    """Train a run on one thread and score it. Return its settings, CPU minutes and scores."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    seq2seq("train", *arguments_for(text), "--run-dir", str(path), "--overwrite")
-    minutes = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / 60
+    """Train a run on one thread and score it. Return its settings, CPU minutes, peak of resident
+    memory and scores."""
+    usage = seq2seq("train", *arguments_for(text), "--run-dir", str(path), "--overwrite")
     config = Run(path).config
     scores = score([path])
     test = read_json(path / "report.json")["sets"][0]
@@ -254,7 +253,8 @@ def measure(path: Path, text: Record) -> Record:
         "seed": config.seed,
         "updates": finished["update"],
         "reason": finished["reason"],
-        "cpu_minutes": minutes,
+        "cpu_minutes": usage.ru_utime / 60,
+        "peak_mib": usage.ru_maxrss / 1024,
         "scores": scores,
         "signatures": {part["name"]: part["signature"] for part in test["measures"]},
     }
@@ -276,7 +276,12 @@ def score(runs: Sequence[Path], *options: str) -> dict[str, float]:
     return {measure["name"]: measure["runs"][-1]["score"] for measure in test["measures"]}
 
 
-def seq2seq(*arguments: str) -> None:
-    """Run the command on one thread."""
+def seq2seq(*arguments: str) -> resource.struct_rusage:
+    """Run the command on one thread. Return the time and the memory that it used."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([*SEQ2SEQ, *arguments], check=True, env=environment)
+    process = subprocess.Popen([*SEQ2SEQ, *arguments], env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return usage

@@ -46,9 +46,8 @@ from seq2seq_attn.api.writers import (
 from seq2seq_attn.config import SearchConfig, name_numbers, plural, shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import (
-    TRANSLATING_PRIMITIVES,
+    keep_few_primitives,
     keep_memory_flat,
-    keep_primitives,
     paused_collector,
     suggest_smaller_batch,
 )
@@ -124,7 +123,7 @@ def translate_lines(
 def _load(run: Sequence[str | Path], device: str, precision: str) -> Translator:
     """Load a run or an ensemble, and prepare the memory of the process for translation only."""
     keep_memory_flat()
-    keep_primitives(TRANSLATING_PRIMITIVES)
+    keep_few_primitives()
     with paused_collector():
         return load(run or None, device, precision=precision)
 

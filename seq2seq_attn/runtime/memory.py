@@ -1,5 +1,5 @@
-"""Set up the garbage collector, the allocator of glibc and oneDNN's cache of compiled primitives,
-and explain out-of-memory errors."""
+"""Set up the garbage collector, the allocator of glibc and the caches of compiled primitives, and
+explain out-of-memory errors."""
 
 import ctypes
 import gc
@@ -14,11 +14,8 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _OLD_MMAP_BYTES = 32 << 20
 """largest mmap threshold that older versions of glibc accept"""
-TRANSLATING_PRIMITIVES = 64
-"""Size of the cache of primitives for translation. The steps of a search multiply few shapes, and a
-service must stay small."""
-TRAINING_PRIMITIVES = 512
-"""size of the cache of primitives for training"""
+NUM_PRIMITIVES = 128
+"""number of compiled primitives, and of their descriptions, that stay in memory"""
 
 
 def keep_memory_flat() -> None:
@@ -63,20 +60,17 @@ def _call_glibc(function: str, *arguments: int) -> int:
     return getattr(library, function)(*arguments) if hasattr(library, function) else 0
 
 
-def keep_primitives(most: int) -> None:
-    """Set the size of oneDNN's cache of compiled primitives to `most`, unless the environment sets
-    it. The call must precede the first matrix product.
+def keep_few_primitives() -> None:
+    """Limit oneDNN's cache of compiled primitives, and torch's cache of their descriptions, to
+    `NUM_PRIMITIVES`, unless the environment sets the limits. The call must precede the first matrix
+    product.
 
     oneDNN compiles a primitive for every shape, which takes half a MiB and up to two milliseconds.
-    By default, it caches 1,024 primitives. (Removing a primitive from the cache frees only half of
-    its memory.) The cache matters for half precision only, because MKL computes float32 products.
-
-    Training has half of the default. An epoch of `multi30k`, whose batches have a few dozen
-    different lengths, needs 700 primitives, and two of the 90 products per update are recompiled;
-    with a cache of 320, six products. Sentences of up to 100 tokens need several thousand
-    primitives, of which the default kept 600 MiB.
+    Torch describes it in a quarter of a MiB. By default, each cache has 1,024 entries. They stay
+    where they were allocated, so the heap around them fragments.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, str(NUM_PRIMITIVES))
 
 
 @contextmanager

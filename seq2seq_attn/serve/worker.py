@@ -62,7 +62,7 @@ def load_runs(
 
     import_variants(imports)
     memory.keep_memory_flat()
-    memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
+    memory.keep_few_primitives()
     served = Served({}, {})
     with memory.paused_collector():
         for pair, run in runs.items():

@@ -19,9 +19,8 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.memory import (
-    TRAINING_PRIMITIVES,
     give_back_memory,
-    keep_primitives,
+    keep_few_primitives,
     reuse_large_blocks,
 )
 from seq2seq_attn.runtime.signals import StopRequest, record_signals
@@ -79,7 +78,7 @@ def train(
         SystemExit: SIGTERM (exit code 143) or SIGHUP (129) arrived; the state has been saved.
     """
     reuse_large_blocks()
-    keep_primitives(TRAINING_PRIMITIVES)
+    keep_few_primitives()
     with join_group() as group, ExitStack() as opened:
         # The first rank prepares the corpus and writes the run, and then the other ranks read them.
         with group.in_turn():

@@ -10,28 +10,77 @@ import torch
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.memory import explain_memory_error, keep_primitives, paused_collector
+from seq2seq_attn.runtime.memory import explain_memory_error, keep_few_primitives, paused_collector
 from seq2seq_attn.train.loop import train
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+CAPACITIES = [CAPACITY, "LRU_CACHE_CAPACITY"]
 
 
-def test_the_cache_is_limited_unless_the_user_says_how(monkeypatch):
-    monkeypatch.delenv(CAPACITY, raising=False)
-    keep_primitives(64)
-    assert os.environ[CAPACITY] == "64"
-    monkeypatch.setenv(CAPACITY, "7")
-    keep_primitives(64)
-    assert os.environ[CAPACITY] == "7"
+@pytest.mark.parametrize("capacity", CAPACITIES)
+def test_the_caches_are_limited_unless_the_user_says_how(monkeypatch, capacity):
+    for name in CAPACITIES:
+        monkeypatch.setenv(name, "")  # is restored after the test
+        monkeypatch.delenv(name)
+    keep_few_primitives()
+    assert os.environ[capacity] == "128"
+    monkeypatch.setenv(capacity, "7")
+    keep_few_primitives()
+    assert os.environ[capacity] == "7"
 
 
-def test_training_caches_fewer_primitives_than_onednn_would(monkeypatch, tmp_path):
-    monkeypatch.setenv(CAPACITY, "")
-    monkeypatch.delenv(CAPACITY)
+RESIDENT = """
+import sys
+
+def resident_mib():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
+"""
+MULTIPLIED = (
+    RESIDENT
+    + """
+import torch
+from seq2seq_attn.runtime.memory import keep_few_primitives
+
+if sys.argv[1] == "limited":
+    keep_few_primitives()
+weight = torch.randn(256, 256, dtype=torch.bfloat16)
+weight @ weight
+before = resident_mib()
+for rows in range(500):
+    torch.randn(100 + rows, 256, dtype=torch.bfloat16) @ weight
+print(resident_mib() - before)
+"""
+)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not torch.ops.mkldnn._is_mkldnn_bf16_supported(),
+    reason="oneDNN multiplies bfloat16 where the processor does",
+)
+def test_products_of_many_shapes_take_little_memory():
+    grown = {}
+    environment = {name: value for name, value in os.environ.items() if name not in CAPACITIES}
+    for argument in ("limited", "default"):
+        done = subprocess.run(
+            [sys.executable, "-c", MULTIPLIED, argument],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        grown[argument] = float(done.stdout)
+    assert grown["limited"] < 0.5 * grown["default"]
+
+
+def test_training_limits_the_caches(monkeypatch, tmp_path):
+    for name in CAPACITIES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     (tmp_path / "config.yaml").touch()
     with pytest.raises(UsageError):
         train(load_config(["quickstart"]), run_dir=tmp_path)
-    assert int(os.environ[CAPACITY]) < 1024
+    assert [int(os.environ[name]) < 1024 for name in CAPACITIES] == [True, True]
 
 
 def test_the_collector_is_paused_and_then_spares_what_was_loaded():
@@ -45,13 +94,10 @@ def test_the_collector_is_paused_and_then_spares_what_was_loaded():
     assert not any(each is loaded for each in gc.get_objects())  # it no longer looks at them
 
 
-FREED = """
-import sys
+FREED = (
+    RESIDENT
+    + """
 from seq2seq_attn.runtime.memory import give_back_memory, keep_memory_flat, reuse_large_blocks
-
-def resident_mib():
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
 if "flat" in sys.argv[1]:
     keep_memory_flat()
@@ -69,6 +115,7 @@ if "give_back" in sys.argv[1]:
     give_back_memory()
 print(full - resident_mib())
 """
+)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
