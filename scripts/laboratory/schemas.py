@@ -89,7 +89,7 @@ def points(results: Results) -> Records:
         "signatures": {each["name"]: each["signature"] for each in sets[0]["measures"]},
         "length": report["length"]["tokenizer"],
         "points": measured,
-        "environment": report["environment"],
+        "environment": {**report["environment"], "command": describe("lab")["command"]},
     }
     if rows is not sets:
         record["overall"] = _scores_by_arm(results, sets[-1])

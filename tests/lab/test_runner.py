@@ -85,7 +85,9 @@ def assert_like(record, former, *, without=()):
 
 def test_every_arm_is_trained_with_every_seed(folder):
     assert set(runs(folder)) == {"additive-s1", "additive-s2", "uniform-s1", "uniform-s2"}
-    assert [arm["seeds"] for arm in read_json(folder / TINY["record"])["arms"]] == [[1, 2], [1, 2]]
+    record = read_json(folder / TINY["record"])
+    assert [arm["seeds"] for arm in record["arms"]] == [[1, 2], [1, 2]]
+    assert not any(Path(part).is_absolute() for part in record["environment"]["command"])
 
 
 def test_the_same_call_trains_nothing_and_gives_the_same_record(folder):
