@@ -114,8 +114,10 @@ class Counts:
         """Estimate the number of target tokens of the whole text from the sample. The tokens are
         characters or, for all other tokenizers, words; at least one per line on average."""
         side = self.target
-        tokens = side.characters if tokenizer == "characters" else side.words
-        return max(1, self.num_pairs) * max(1.0, tokens.total() / max(1, len(side.lines)))
+        num_tokens: float = side.words.total()
+        if tokenizer == "characters":
+            num_tokens = sum(side.lengths(tokenizer))
+        return max(1, self.num_pairs) * max(1.0, num_tokens / max(1, len(side.lines)))
 
 
 def count_text(text: Text, limit: int | None) -> Counts:

@@ -20,7 +20,7 @@ MAX_PAIRS = 1_500
 """maximum number of pairs in a sample"""
 MIN_PAIRS = 100
 """number of pairs from which a sample is checked"""
-SHIFTS = range(-3, 4)
+SHIFTS = (-3, -2, -1, 1, 2, 3)
 MIN_RUN = 20
 """minimum number of successive pairs that are judged"""
 MARGIN = 1.2
@@ -56,15 +56,16 @@ def check_sides(text: str, sample: Sequence[tuple[int, str, str]]) -> list[str]:
     best = (MIN_SCORE, 0, 0, 0)
     for shift in SHIFTS:
         shifted = np.roll(letters, -shift, axis=0)
-        # Most other pairs are either shifted too, or not shifted.
+        # Predict the targets as if the other pairs were shifted too, and as if they were not.
         for prediction in (similarity @ shifted, predicted):
             gains = np.sum(prediction * shifted, axis=1) - MARGIN * agreement
             best = max(best, (*_best_run(gains), shift))
     _, start, stop, shift = best
     shifted_targets = [*targets[shift:], *targets[:shift]]
-    num_equal = sum(map(str.__contains__, sources[start:stop], shifted_targets[start:stop]))
-    # In a dialogue, each line is the answer to the line before.
-    if num_equal < (stop - start) / 2:
+    num_equal = sum(map(str.__eq__, sources[start:stop], shifted_targets[start:stop]))
+    # In a dialogue, the target is the next line, which is also the source of the next pair.
+    is_dialogue = num_equal >= (stop - start) / 2
+    if not is_dialogue:
         raise UserError(
             f"{text}: the sides are shifted: from about line {indices[start] + 1:,} to "
             f"{indices[stop - 1] + 1:,}, line i of the source belongs to line i{shift:+} of the "

@@ -9,6 +9,7 @@ the whole set has too few pairs, arms are not compared.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from seq2seq_attn.config import plural
 from seq2seq_attn.evaluation.results import ArmScore, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.significance import SIGNIFICANT_P
@@ -130,12 +131,15 @@ def _conclude_nothing_learnt(comparison: _Comparison) -> str:
 
 def _conclude_too_few(comparison: _Comparison, bucket: Bucket) -> str:
     """Give the scores of arms on too few sentence pairs for a comparison."""
-    number = f"{len(bucket)}"
-    if bucket.num_distinct is not None and bucket.num_distinct < len(bucket):
-        number = f"{bucket.num_distinct} distinct"
+    number = len(bucket)
+    noun = "sentence pair"
+    if bucket.num_distinct is not None and bucket.num_distinct < number:
+        number = bucket.num_distinct
+        noun = "distinct sentence pair"
+    verb = "is" if number == 1 else "are"
     values = [score.interval.to_text() for score in comparison.overall.scores]
     return (
-        f"{number} sentence pairs are too few for a comparison by {comparison.metric.title}: "
+        f"{plural(number, noun)} {verb} too few for a comparison by {comparison.metric.title}: "
         f"{comparison.listed(values)}."
     )
 
@@ -229,11 +233,14 @@ def _conclude_many(comparison: _Comparison) -> str:
         range(len(names)), key=shown.value, reverse=not comparison.metric.is_lower_better
     )
     best, worst = order[0], order[-1]
+    score = f"{shown.value(best):.1f}"
+    if score == f"{shown.value(worst):.1f}":
+        return f"On {where} all arms score {score} {comparison.metric.title}."
     clear = [name for arm, name in enumerate(names) if shown.is_clear(arm)]
     count = {0: "none", 1: "one", len(names) - 1: "all"}.get(len(clear), str(len(clear)))
     verb = "differ" if len(clear) > 1 else "differs"
     return (
-        f"On {where} {names[best]} is best with {shown.value(best):.1f} {comparison.metric.title} "
+        f"On {where} {names[best]} is best with {score} {comparison.metric.title} "
         f"and {names[worst]} worst with {shown.value(worst):.1f}; {count} of the others {verb} "
         f"clearly from {names[0]}."
     )

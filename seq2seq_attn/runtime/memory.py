@@ -97,7 +97,8 @@ def is_memory_error(error: Exception) -> bool:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds & {"MemoryError", "OutOfMemoryError"}:
         return True
-    return "can't allocate memory" in str(error)
+    phrases = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
+    return any(phrase in str(error) for phrase in phrases)
 
 
 @contextmanager

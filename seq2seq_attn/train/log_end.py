@@ -87,13 +87,15 @@ def describe_fit(
     last = validations[-1]
     early = [line[metric] for line in validations if line["update"] <= 0.75 * last["update"]]
     is_useless = _is_useless(validations, metric)
+    if _is_perfect(validations, metric):
+        return None
     if early and metric in METRICS and last.get("is_best") and not is_useless:
         best_early = min(early) if METRICS[metric].is_lower_better else max(early)
         gain = abs(last[metric] - best_early)  # never a loss, because the last score is the best
         if gain > IMPROVING * max(best_early, last[metric]):
             return (
                 f"the score still improved at the end ({best_early:.1f} {METRICS[metric].title} "
-                f"after three quarters of the updates, {last[metric]:.1f} at the end): train "
+                f"before the last quarter of the updates, {last[metric]:.1f} at the end): train "
                 f"longer, with {longer}"
             )
     if losses and losses[-1] < BY_HEART * math.log(last["perplexity"]):
@@ -110,6 +112,14 @@ def describe_fit(
     return None
 
 
+def _is_perfect(validations: Sequence[JsonObject], metric: str) -> bool:
+    """Return whether a validation has no error."""
+    if metric not in METRICS:
+        return False
+    perfect = 0.0 if METRICS[metric].is_lower_better else 100.0
+    return any(line[metric] == perfect for line in validations)
+
+
 def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
     """Return whether the best score is too low for a model of use. Return False for a metric from
     outside the package, whose scale is unknown."""
@@ -122,13 +132,20 @@ def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
 
 
 def _longer_training(config: Config, end: JsonObject) -> str:
-    """Return the options that double the limit of the training. `end` is the event that records the
-    end of training."""
-    minutes = config.train.max_minutes
-    if minutes and "max_minutes" in end["reason"]:
-        return f"--set train.max_minutes={2 * minutes:g}"
-    epochs = " --set train.max_epochs=null" if config.train.max_epochs else ""
-    return f"--set train.max_updates={2 * end['update']}{epochs}"
+    """Return the options that make the training about twice as long. `end` is the event that
+    records the end of training."""
+    train = config.train
+    settings = []
+    if train.max_minutes:
+        settings.append(f"train.max_minutes={2 * train.max_minutes:g}")
+    if "max_minutes" not in end["reason"]:
+        num_updates = max(2 * end["update"], train.max_updates or 0)
+        settings.append(f"train.max_updates={num_updates}")
+        if train.max_epochs:
+            settings.append("train.max_epochs=null")
+    if "patience" in end["reason"]:
+        settings.append("train.validation.patience=null")
+    return " ".join(f"--set {setting}" for setting in settings)
 
 
 def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObject) -> str:

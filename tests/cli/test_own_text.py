@@ -40,6 +40,11 @@ def _corpus(tmp_path, monkeypatch):
     write_toy_corpus(Path("corpus"))
 
 
+def test_the_letters_of_korean_syllables_count_as_tokens():
+    side = Side("ko", ["한국어"])
+    assert Counts(1, side, side).estimate_tokens("characters") == sum(side.lengths("characters"))
+
+
 def train(capsys, *arguments):
     [path] = outputs(capsys, "train", *arguments, *TINY)
     return Run(path)

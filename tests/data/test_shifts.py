@@ -61,6 +61,13 @@ def test_a_dialogue_whose_targets_are_the_next_or_previous_lines_passes():
     check(lines[1:], lines[:-1])
 
 
+def test_shifted_targets_that_are_parts_of_their_sources_are_refused():
+    _, lines = CAPTIONS
+    parts = [line[5:] for line in lines]
+    with pytest.raises(UserError, match=r"i\+1 "):
+        check(lines, ["", *parts[:-1]])
+
+
 def test_a_long_text_is_sampled(files_config, write_pairs):
     pairs = list(zip(*CAPTIONS, strict=True)) * 3
     sources, targets = zip(*pairs, strict=True)

@@ -126,6 +126,10 @@ CROSSED = {"short": (40.0, 30.0), "long": (1.0, 99.0)}
             scores_of(34.0, 33.0, 30.0, metric="ter", unclear=["whole"]),
             "c is best with 30.0 TER and a worst with 34.0",
         ),
+        (
+            scores_of(34.01, 34.0, 34.0),
+            "On all 1,000 sentence pairs all arms score 34.0 BLEU.",
+        ),
     ],
 )
 def test_conclude(scores, text):
@@ -166,6 +170,7 @@ def test_bleu_that_says_nothing_concludes_nothing():
 
 @pytest.mark.parametrize("values", [(34.0, 20.0), (34.0, 20.0, 50.0)])
 def test_few_pairs_have_no_verdict(values):
+    assert conclude(scores_of(*values, sizes={"whole": 1})).startswith("1 sentence pair is too few")
     text = conclude(scores_of(*values, sizes={"whole": 49}))
     assert text.startswith("49 sentence pairs")
     assert "b scores 20.0 [18.0, 22.0]" in text

@@ -136,6 +136,8 @@ def test_large_blocks_go_back_to_the_system_or_stay(argument, goes_back):
         MemoryError(),
         torch.OutOfMemoryError("CUDA out of memory"),
         RuntimeError("x: can't allocate memory: y"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     ],
 )
 def test_out_of_memory_names_what_to_lower(error):

@@ -59,6 +59,8 @@ def test_without_a_test_set_the_validation_set_is_evaluated(train_toy, settings,
         ((1.0, 2.0, 3.0, 8.9), "bleu", 1.0, "usable"),
         ((51.0,), "cer", 1.0, "max_updates=200"),
         ((49.0,), "cer", 1.0, None),
+        ((99.0, 100.0, 100.0, 100.0), "exact", 0.0, None),
+        ((1.0, 0.0, 0.0, 0.0), "wer", 0.0, None),
     ],
 )
 def test_the_fit_of_a_run(scores, metric, loss, expected):
@@ -85,10 +87,19 @@ def test_error_rates_are_shown_beside_exact_matches(train_toy):
     [
         ("train.max_updates=2", "train.max_updates=4"),
         ("train.max_minutes=0.00001", "train.max_minutes=2e-05"),
+        (
+            "train.max_updates=900 train.max_epochs=null train.validation.every_updates=1 "
+            "train.validation.patience=1 train.optimizer.learning_rate=1e-9",
+            "train.max_updates=900 --set train.validation.patience=null",
+        ),
+        (
+            "train.max_updates=2 train.max_minutes=60",
+            "train.max_minutes=120 --set train.max_updates=4",
+        ),
     ],
 )
 def test_a_run_that_is_of_no_use_says_how_to_train_longer_before_the_next_commands(
     train_toy, limit, longer
 ):
-    text = logged(train_toy(limit))
+    text = logged(train_toy(*limit.split()))
     assert 0 < text.index(f"--set {longer}") < text.index("seq2seq translate")
