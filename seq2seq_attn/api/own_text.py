@@ -40,8 +40,8 @@ MIN_SHARED = 0.5
 """Source and target share a subword vocabulary if at least this share of the letters on the side
 with fewer letters is also on the other side. A letter that occurs n times counts n times."""
 MAX_BROKEN = 0.005
-"""Words are used as tokens if detokenizing puts a space inside a word in at most this share of the
-target lines."""
+"""Words are used as tokens if detokenizing changes the spaces in at most this share of the target
+lines."""
 LONG = 4
 """Number of words in BLEU's longest n-grams. BLEU chooses the best model only if at least the share
 `MIN_LONG` of the targets has this number of words, or of characters in languages without spaces
@@ -229,7 +229,7 @@ def _why_no_words(source_languages: Sequence[str], target: Side) -> str | None:
     """Return the reason why words cannot be tokens, or None if they can.
 
     Words cannot be tokens if spaCy does not split a language into words, or if detokenizing would
-    put spaces inside the words of too many target lines.
+    change the spaces in too many target lines.
     """
     from seq2seq_attn.text.tokenizers.words import measure_broken_lines, spacy_language
 
@@ -242,7 +242,7 @@ def _why_no_words(source_languages: Sequence[str], target: Side) -> str | None:
     share = measure_broken_lines(target.language, target.lines[:NUM_LINES])
     if share <= MAX_BROKEN:
         return None
-    return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
+    return f"detokenizing would change the spaces in {100 * share:.1f} % of the target lines"
 
 
 def _choose_subwords(counts: Counts, vocab_size: int) -> dict[str, Any]:

@@ -33,15 +33,17 @@ def words_name(language: str) -> str:
 
 
 def measure_broken_lines(language: str, lines: Sequence[str]) -> float:
-    """Return the share of lines in which tokenization and detokenization insert a space. A high
-    share means that the rules of `detokenize.py` do not fit the text, for example Chinese, which
-    has no spaces between words."""
+    """Return the share of lines in which tokenization and detokenization insert a space, or remove
+    the spaces around a dash or a slash. A high share means that the rules of `detokenize.py` do not
+    fit the text, for example Chinese, which has no spaces between words."""
     tokenizer = _spacy(spacy_language(language))
     detokenized = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
     num_broken = 0
     for new, line in zip(detokenized, lines, strict=True):
-        inserted = _spaces(new) - _spaces(one_line(normalize(line)))
-        if inserted:
+        old = one_line(normalize(line))
+        inserted = _spaces(new) - _spaces(old)
+        joined = [mark for mark in (" - ", " / ") if mark in old and mark not in new]
+        if inserted or joined:
             num_broken += 1
     return num_broken / max(1, len(lines))
 

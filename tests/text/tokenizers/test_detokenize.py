@@ -65,6 +65,7 @@ def test_the_share_of_lines_whose_words_get_spaces_inside():
     assert measure_broken_lines("zh", ["红色的球在桌子上。", "球"]) == 0.5
     assert measure_broken_lines("en", ["He 's here .", "It can't.", "A man."]) == 0.0
     assert measure_broken_lines("ca", ["Comportar-se bé."] * 3 + ["La casa."]) == 0.75
+    assert measure_broken_lines("ru", ["Москва - большой город.", "Он / она", "Да."]) == 2 / 3
 
 
 @pytest.mark.parametrize(
