@@ -177,7 +177,7 @@ def write_cmudict(texts: Path, folder: Path) -> list[str]:
     """Write the three sets of the dictionary as tables, and the test set as distinct words with
     files of their pronunciations in `cmudict-words`. Return the paths of the tables.
 
-    A word with fewer pronunciations than another has them again.
+    The pronunciations of a word repeat, so that every file has a line for each word.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -277,7 +277,7 @@ def score(runs: Sequence[Path], *options: str) -> dict[str, float]:
 
 
 def seq2seq(*arguments: str) -> resource.struct_rusage:
-    """Run the command on one thread. Return the time and the memory that it used."""
+    """Run `seq2seq` on one thread. Return the time and the memory that it used."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([*SEQ2SEQ, *arguments], env=environment)
     _, status, usage = os.wait4(process.pid, 0)

@@ -13,9 +13,9 @@ from hashlib import blake2b
 from seq2seq_attn.text.normalize import normalize
 
 ONE_IN = 10
-"""One of this number of distinct sentences is set aside."""
+"""One in this many distinct sentences is set aside."""
 MAX_PAIRS = 1_000
-"""The largest number of pairs to set aside, which is common for validation sets. A larger set would
+"""The largest number of pairs to set aside, a common size for a validation set. A larger set would
 cost training time."""
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of an alternative pronunciation in pronunciation dictionaries, as in `read(2)`"""
@@ -61,7 +61,7 @@ def assign(
     Args:
         pairs: source and target of each training pair.
         chosen: the result of `choose_sources`.
-        dropped: numbers of pairs to drop, counted from 0.
+        dropped: indices of the pairs to drop.
         side: the index in a pair of the sentence to hash: 0 for the source, 1 for the target.
     """
     taken = set()

@@ -19,13 +19,13 @@ WINDOW = 50
 MAX_PAIRS = 1_500
 """maximum number of pairs in a sample"""
 MIN_PAIRS = 100
-"""number of pairs from which a sample is checked"""
+"""the smallest sample that is checked"""
 SHIFTS = (-3, -2, -1, 1, 2, 3)
 MIN_RUN = 20
 """minimum number of successive pairs that are judged"""
 MARGIN = 1.2
-"""factor by which shifted targets must be predicted better. In a sorted dictionary, neighbours are
-almost equal."""
+"""factor by which shifted targets must be predicted better. Neighbours in a sorted dictionary are
+nearly equal, so a shift costs little there."""
 MIN_SCORE = 6.5
 """minimum mean of predictions, in standard errors. In 593 texts of 100 to 1,000 translations or
 pronunciations, the pairs have 7 and more, and shifted targets 0; in 45 texts of captions that
@@ -69,7 +69,7 @@ def check_sides(text: str, sample: Sequence[tuple[int, str, str]]) -> list[str]:
         raise UserError(
             f"{text}: the sides are shifted: from about line {indices[start] + 1:,} to "
             f"{indices[stop - 1] + 1:,}, line i of the source belongs to line i{shift:+} of the "
-            "target; look for a missing line before them, or shuffle the pairs if they are right"
+            "target; look for a missing line before them; if the pairs are correct, shuffle them"
         )
     score, _, _ = _best_run(agreement)
     if score >= MIN_SCORE:
@@ -81,8 +81,8 @@ def check_sides(text: str, sample: Sequence[tuple[int, str, str]]) -> list[str]:
 
 
 def _letters(lines: Sequence[str]) -> Floats:
-    """Return the logarithmic numbers of each byte in each line, [lines, 256], without the mean of
-    all lines and scaled to length 1."""
+    """Return the log counts of the bytes in each line, [lines, 256], centred over the lines and
+    scaled to length 1."""
     codes = (np.frombuffer(line.encode(), np.uint8) for line in lines)
     letters = np.log1p([np.bincount(line, minlength=256) for line in codes], dtype=np.float32)
     letters -= letters.mean(axis=0)
@@ -92,7 +92,7 @@ def _letters(lines: Sequence[str]) -> Floats:
 
 def _best_run(gains: Floats) -> tuple[float, int, int]:
     """Find the successive pairs with the largest sum of gains. Return the mean of their gains in
-    standard errors, and the positions of the first pair and behind the last pair."""
+    standard errors, the position of the first pair, and the position after the last pair."""
     sums = np.cumsum([0.0, *gains])
     stop = int(np.argmax(sums - np.minimum.accumulate(sums)))
     start = int(np.argmin(sums[: stop + 1]))

@@ -64,7 +64,7 @@ class _Comparison(NamedTuple):
 
 
 def clear_note(scores: SetScores) -> str:
-    """Explain when a difference is clear, and whether p covers the choice of seeds."""
+    """State when a difference counts as clear, and whether p covers the choice of seeds."""
     note = f"a difference is clear if p < {SIGNIFICANT_P:g} and its 95 % interval excludes 0"
     num_compared = len(scores.arms) - 1
     if num_compared > 1:

@@ -19,7 +19,7 @@ NUM_PRIMITIVES = 128
 
 
 def keep_memory_flat() -> None:
-    """From now on, return freed blocks of 8 MiB and more to the system. This setting is for
+    """Make glibc return freed blocks of 8 MiB and more to the system. This setting is for
     translation and has an effect only with glibc.
 
     By default, glibc raises this threshold up to 32 MB as a program runs. Tensors of many sizes
@@ -31,7 +31,7 @@ def keep_memory_flat() -> None:
 
 
 def reuse_large_blocks() -> None:
-    """From now on, keep freed blocks of up to 1 GiB for reuse. This setting is for training and has
+    """Make glibc keep freed blocks of up to 1 GiB for reuse. This setting is for training and has
     an effect only with glibc.
 
     By default, glibc returns blocks of more than 32 MB to the system, which clears each page when

@@ -1,7 +1,7 @@
 """Required words: a beam search whose translations contain given words (Post and Vilar 2018,
 dynamic beam allocation).
 
-A phrase is a required word or several required words in a row, as target tokens. A hypothesis meets
+A phrase is the target tokens of one required word, or of several in a row. A hypothesis meets
 all tokens of a phrase that it contains. Of any other phrase, a hypothesis meets the first tokens if
 the hypothesis ends with these tokens.
 
@@ -62,8 +62,8 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     num_banks = 1 + sum(map(len, phrases))
     if options.beam_size < num_banks:
         raise UsageError(
-            f"beam_size={options.beam_size}: too few for {num_banks - 1} required tokens; set "
-            f"{num_banks}"
+            f"beam_size={options.beam_size}: too small for {num_banks - 1} required tokens; set at "
+            f"least {num_banks}"
         )
     continuing = torch.tensor(list(source.continuing), device=source.batch.ids_BS.device)
     choose = partial(choose_by_bank, phrases=phrases, num_banks=num_banks, continuing=continuing)
@@ -117,7 +117,8 @@ def choose_by_bank(
 def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]], continuing: Tensor) -> Tensor:
     """Return `met_XP`, the number of tokens of each phrase that each row of tokens meets.
 
-    A phrase that a token of `continuing` follows does not count, because its last word is longer.
+    A phrase that a token of `continuing` follows does not count, because the token makes its last
+    word longer.
     """
     num_rows, length = tokens_XT.shape
     met_XP = torch.zeros(num_rows, len(phrases), dtype=torch.int64, device=tokens_XT.device)

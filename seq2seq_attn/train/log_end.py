@@ -1,6 +1,6 @@
 """Log the end of a training run: the scores in words, advice on settings, and the next commands.
 
-All numbers are counted on the validation set, so the words hold for any language and kind of text.
+Scores are those of the validation set, so the words hold for any language and kind of text.
 """
 
 import json
@@ -14,17 +14,17 @@ from seq2seq_attn.files import JsonObject
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
 
-BY_HEART = 0.25
-"""A model has learnt its training text by heart if the loss in training, which includes dropout, is
+MEMORIZED = 0.25
+"""A model has memorized its training text if the loss in training, which includes dropout, is
 less than this share of the loss in validation. The share was 0.04 for letters to sounds, trained on
 3,600 words (docs/own-text.md)."""
 IMPROVING = 0.02
 """A score still improves if the change in the last quarter of training is more than this share of
 the score."""
 USELESS = 10.0
-"""A model is of no use if its score, on a scale from 0 to 100, is less than this."""
+"""A model is unusable if its score, on a scale from 0 to 100, is less than this."""
 USELESS_ERROR = 50.0
-"""A model is of no use if its error rate in percent is more than this."""
+"""A model is unusable if its error rate in percent is more than this."""
 _WORD_ORDER = ((0.05, "hardly any"), (0.15, "little"), (0.4, "part"), (0.995, "most"), (1, "all"))
 """How much of the references' word order the translations have. Each entry has the upper limit of a
 share and the word for shares up to this limit. The share is that of the translations' sequences of
@@ -77,7 +77,7 @@ def describe_fit(
     losses: Sequence[float], validations: Sequence[JsonObject], metric: str, longer: str
 ) -> str | None:
     """Describe what limits the score: training that was too short, or a training text that is
-    learnt by heart. Return None if neither limits the score and the model is of use.
+    memorized. Return None if neither limits the score and the model is usable.
 
     Args:
         losses: mean negative log-likelihoods of target tokens in training, oldest first.
@@ -98,11 +98,11 @@ def describe_fit(
                 f"before the last quarter of the updates, {last[metric]:.1f} at the end): train "
                 f"longer, with {longer}"
             )
-    if losses and losses[-1] < BY_HEART * math.log(last["perplexity"]):
+    if losses and losses[-1] < MEMORIZED * math.log(last["perplexity"]):
         return (
-            f"the training text is learnt by heart (perplexity {math.exp(losses[-1]):.2f} in "
-            f"training, {last['perplexity']:.2f} in validation): more pairs help, or more dropout, "
-            "with --set model.dropout.embedding, model.dropout.readout; more updates do not"
+            f"the model has memorized the training text (perplexity {math.exp(losses[-1]):.2f} in "
+            f"training, {last['perplexity']:.2f} in validation): more updates do not help; add "
+            "pairs, or raise dropout with --set model.dropout.embedding, model.dropout.readout"
         )
     if is_useless:
         return (
@@ -169,7 +169,7 @@ def describe_word_order(shares: Sequence[float]) -> str:
     word_share, *_, longest_share = shares
     amount = next(text for limit, text in _WORD_ORDER if longest_share <= limit)
     return (
-        f"of 100 words of its translations, {100 * word_share:.0f} are in the reference; of 100 "
+        f"of 100 words of the translations, {100 * word_share:.0f} are in the reference; of 100 "
         f"sequences of four words, {100 * longest_share:.0f}: {amount} of the word order is that "
         "of the references"
     )

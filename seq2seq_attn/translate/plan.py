@@ -38,8 +38,8 @@ def check_source(translator: Translator) -> None:
     """Raise UsageError if the run is a language model, which has no source."""
     if not translator.source_tokenizer.num_columns:
         raise UsageError(
-            "the run is a language model, which translates nothing by itself: name a run that "
-            "translates, and this one in search.scorers.fusion.run"
+            "the run is a language model, which cannot translate: name a run that translates, and "
+            "set search.scorers.fusion.run to this run"
         )
 
 

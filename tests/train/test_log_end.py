@@ -64,7 +64,7 @@ def test_without_a_test_set_the_validation_set_is_evaluated(train_toy, settings,
     ],
 )
 def test_the_fit_of_a_run(scores, metric, loss, expected):
-    """The score still rises, or the training text is learnt by heart, or the model is of no use, or
+    """The score still rises, or the training text is memorized, or the model is unusable, or
     none of these."""
     validations = []
     for number, score in enumerate(scores, 1):
