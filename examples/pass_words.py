@@ -103,8 +103,9 @@ class Passing:
 
     def assign(self, passed: Sequence[str], words: Sequence[str]) -> list[dict[str, Any]]:
         """The stand-ins, (source word, target word), of the words for each version."""
-        numbers = [pair for pair in self.words["numbers"] if pair[0] not in words]
-        others = [pair for pair in self.words["others"] if pair[0] not in words]
+        present = set(map(str.lower, words))
+        numbers = [pair for pair in self.words["numbers"] if pair[0].lower() not in present]
+        others = [pair for pair in self.words["others"] if pair[0].lower() not in present]
         versions = []
         for _ in range(max(len(numbers), len(others))):
             free_others = list(others)

@@ -158,12 +158,14 @@ class UnknownWords(NamedTuple):
     def _assign(self, passed: Sequence[str], words: Sequence[str]) -> list[dict[str, StandIn]]:
         """Return the stand-in of each word in `passed` for each version of a line.
 
-        Each version begins with a different stand-in, and no stand-in is among `words`, the words
-        of the line. If there are fewer stand-ins than words, the last words have no stand-in. A
-        line without stand-ins has one version.
+        Each version begins with a different stand-in. No stand-in is among `words`, the words of
+        the line, whatever its capitals, because its target word may translate that word. If there
+        are fewer stand-ins than words, the last words have no stand-in. A line without stand-ins
+        has one version.
         """
-        numbers = deque(pair for pair in self.words.numbers if pair.source not in words)
-        others = deque(pair for pair in self.words.others if pair.source not in words)
+        present = set(map(str.lower, words))
+        numbers = deque(pair for pair in self.words.numbers if pair.source.lower() not in present)
+        others = deque(pair for pair in self.words.others if pair.source.lower() not in present)
         assigned = []
         for _ in range(max(len(numbers), len(others))):
             free_others = list(others)

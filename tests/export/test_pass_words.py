@@ -46,6 +46,12 @@ def test_unknown_words_pass_as_in_the_package(line):
     assert passing.translate(line).replace(" ", "") == expected.text.replace(" ", "")
 
 
+def test_a_stand_in_that_the_line_has_in_capitals_is_not_taken():
+    words = ABOUT["words"] | {"numbers": WORDS.numbers[:1]}
+    passing = pass_words.Passing(ABOUT | {"words": words}, str.split, translate_text, " ".join)
+    assert passing.translate("DREI kostet 4711") == "three costs 4711"
+
+
 def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
     passing = pass_words.Passing(
         ABOUT, str.split, lambda text: translate_text(text, "15"), " ".join

@@ -10,7 +10,7 @@ from seq2seq_attn.text.sentences import split_sentences
 from tests.export.test_pass_words import ABOUT
 from tests.processes import output_of
 from tests.report.test_web import lint, node
-from tests.translate.test_unknown import PAIRS, translate
+from tests.translate.test_unknown import PAIRS, WORDS, translate
 
 SENTENCES = Path(__file__).parents[1] / "text" / "sentences.tsv"
 
@@ -125,3 +125,9 @@ def test_unknown_words_pass_as_in_the_package(numbers, misplaced, ending):
     model["numbers_become"] = model.pop("numbers")
     for line, translation in zip(shown, translate(WITH_UNKNOWN, **model), strict=True):
         assert line.replace(" ", "") == translation.text.replace(" ", "")
+
+
+def test_a_stand_in_that_the_line_has_in_capitals_is_not_taken():
+    about = ABOUT | {"words": ABOUT["words"] | {"numbers": WORDS.numbers[:1]}}
+    values = {"about": about, "pairs": PAIRS, "lines": ["DREI kostet 4711"], "ending": ""}
+    assert call(f"{DICTIONARY}({json.dumps(values)})") == ["three costs 4711"]

@@ -226,10 +226,11 @@ def test_characters_of_names_are_translated(line):
     assert [version.text for version in unknown.read(line, {}).versions] == [line]
 
 
-def test_stand_ins_that_the_line_has_are_not_taken():
+@pytest.mark.parametrize("number", ["drei", "Drei"])
+def test_stand_ins_that_the_line_has_are_not_taken(number):
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
-    texts = [version.text for version in unknown.read("Paul sieht Kowalski drei 4711", {}).versions]
-    assert texts == ["Paul sieht Mann drei vier"]
+    line = unknown.read(f"Paul sieht Kowalski {number} 4711", {})
+    assert [version.text for version in line.versions] == ["Paul sieht Mann drei vier"]
 
 
 @pytest.mark.parametrize(

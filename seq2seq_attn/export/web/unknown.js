@@ -39,14 +39,14 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
   // The versions that the model reads in place of a line. There are none if the line is not translated.
   function versionsOf(line) {
     const all = new Set(wordsIn(line));
-    const [spelled, passed] = [new Map(), []];
+    const [spelled, passed, present] = [new Map(), [], new Set(wordsIn(line.toLowerCase()))];
     for (const word of [...all].filter(isUnknown)) {
       const spelling = findCase(word);
       if (spelling !== undefined && spelling !== word) spelled.set(word, spelling);
       else if (passes(word)) passed.push(word);
     }
     if (line && [...all].every((word) => passed.includes(word) || (copied.includes('numbers') && kindOf(word) === 'number'))) return [];
-    const [free, freeNumbers] = [others, numbers].map((pairs) => pairs.filter(([source]) => !all.has(source)));
+    const [free, freeNumbers] = [others, numbers].map((pairs) => pairs.filter(([source]) => !present.has(source.toLowerCase())));
     const versions = Array.from({ length: passed.length && Math.max(free.length, freeNumbers.length) }, (_, first) => {
       const standIns = assign(passed, freeNumbers.length ? freeNumbers : free, free, first);
       const sources = [...standIns].map(([word, [source]]) => [word, source]);
