@@ -32,8 +32,10 @@ from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
+from seq2seq_attn.translate.numbers import find_numbers
 from seq2seq_attn.translate.segments import empty_translation
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, name_unknown
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+from seq2seq_attn.translate.unknown_line import Line, Version, codes_in, mark_unknown
 
 _LEAST_WEIGHT = 0.2
 """minimum attention to a stand-in of a token that is not the target word of the stand-in, but is
@@ -52,28 +54,6 @@ TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
 Option = tuple[int, int, float, list[Translation]]
 """numbers of lost and of doubtful stand-ins of a version, the negative log-probability, and the
 translations"""
-
-
-class Version(NamedTuple):
-    """A text that the model reads in place of a line."""
-
-    text: str
-    stand_ins: Mapping[str, StandIn]
-    """the stand-in of each unknown word"""
-
-
-class Line(NamedTuple):
-    """A line and its unknown words."""
-
-    text: str
-    unknown: Sequence[str]
-    """the distinct unknown words, in order"""
-    passed: Sequence[str]
-    """the unknown words that stay as they are"""
-    versions: Sequence[Version]
-    """the texts that the model reads; none if the whole line stays as it is"""
-    notes: Sequence[str]
-    """warnings of words that are read in another case"""
 
 
 class UnknownWords(NamedTuple):
@@ -132,7 +112,21 @@ class UnknownWords(NamedTuple):
         for stand_ins in self._assign(passed, words):
             new_words = spelled | {word: pair.source for word, pair in stand_ins.items()}
             versions.append(Version(replace_words(text, new_words.get), stand_ins))
-        return Line(text, unknown, passed, versions, notes)
+        numbers = self._numbers_to_keep(text, words, passed, known_words)
+        return Line(text, unknown, passed, versions, notes, numbers)
+
+    def _numbers_to_keep(
+        self, text: str, words: Sequence[str], passed: Sequence[str], known_words: Container[str]
+    ) -> list[str]:
+        """Return the numbers of a line of natural text, without those in `known_words` and in codes
+        that pass. Numbers alone, and text that is split at spaces or into characters, may be
+        notation, whose numbers change."""
+        is_text = {self.source.name, self.target.name} <= {"spacy", "sentencepiece"}
+        has_words = set(map(kind_of, words)) != {"number"}
+        if not (is_text and has_words and "number" in self.words.copied):
+            return []
+        ignored = [word for word in words if word in known_words]
+        return find_numbers(text, [*ignored, *codes_in(passed)])
 
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word is unknown. If the tokens are words, it is unknown if a token is
@@ -218,7 +212,7 @@ class UnknownWords(NamedTuple):
                 translations = next(plain_results)
             else:
                 translations = [self._unchanged(line.text)]
-            results.append([_mark(line, item, keep_attention) for item in translations])
+            results.append([mark_unknown(line, item, keep_attention) for item in translations])
         return results
 
     def _unchanged(self, text: str) -> Translation:
@@ -373,29 +367,3 @@ def _spelling(token: str) -> str:
 def _with_mark(token: str, word: str) -> str:
     """Return the word, with a mark of a space if the token has one."""
     return SPACE + word if token.startswith(SPACE) else word
-
-
-def _mark(line: Line, translation: Translation, keep_attention: bool) -> Translation:
-    """Return a translation of the line that names the unknown words, and the unknown tokens that
-    belong to no word, with a warning for each word that is lost."""
-    unknown = list(line.unknown)
-    rest = replace_words(line.text, lambda word: " " if word in line.unknown else None)
-    for token in name_unknown(translation).unknown:
-        if token in rest and token not in unknown:
-            unknown.append(token)
-    positions = set(translation.unknown_positions)
-    for position, token in enumerate(translation.source_tokens):
-        if token.removeprefix(SPACE) in line.unknown:
-            positions.add(position)
-    warnings = [*translation.warnings, *line.notes]
-    written = words_in(translation.text)
-    for word in line.passed:
-        if word not in written:
-            warnings.append(f"{word} is unknown to the model and missing in the translation.")
-    return replace(
-        translation,
-        unknown=tuple(unknown),
-        unknown_positions=tuple(sorted(positions)),
-        warnings=tuple(warnings),
-        attention=translation.attention if keep_attention else None,
-    )

@@ -29,6 +29,7 @@ PAIRS = {
     "sieht": "sees",
     ".": ".",
     "9": "nine",
+    "52": "24",
     "(": "(",
     ")": ")",
 }
@@ -101,6 +102,34 @@ def test_a_word_that_is_lost_is_named_by_a_warning():
     )
     assert "4711" not in translation.text
     assert any("4711" in warning for warning in translation.warnings)
+
+
+def test_a_copied_word_that_is_written_twice_is_named_by_a_warning(monkeypatch):
+    monkeypatch.setitem(PAIRS, "Rad", "three four")
+    [translation] = translate(["Das Rad kostet 10:45 Euro."])
+    [warning] = translation.warnings
+    assert "10:45" in warning
+
+
+def test_a_known_number_that_is_changed_is_named_by_a_warning():
+    [translation] = translate(["Das Rad kostet 52 Euro."])
+    [warning] = translation.warnings
+    assert "52" in warning
+    assert "24" in warning
+
+
+def test_a_number_of_a_glossary_term_may_change():
+    [translation] = translate(["Das Rad kostet 52 Euro."], known_words=lambda line: {"52"})
+    assert not translation.warnings
+
+
+@pytest.mark.parametrize(
+    ("words", "source"),
+    [(WORDS._replace(copied=["code", "name"]), None), (WORDS, SpaceTokenizer())],
+)
+def test_numbers_that_the_training_text_rewrites_may_change(words, source):
+    [translation] = translate(["Das Rad kostet 52 Euro"], words=words, source=source)
+    assert not translation.warnings
 
 
 def load_with_words(folder):
@@ -266,9 +295,10 @@ def test_a_name_has_no_known_part(word, is_copied):
 VOCAB = build_vocab(Counter(list(PAIRS)))
 
 
-def translate(lines, *, words=WORDS, keep_attention=True, known_words=None, **options):
+def translate(lines, *, words=WORDS, keep_attention=True, known_words=None, source=None, **options):
     """The best translations by a model that translates word by word."""
-    source, target = SpacyTokenizer("de"), SpacyTokenizer("en")
+    source = source or SpacyTokenizer("de")
+    target = SpacyTokenizer("en")
     unknown = UnknownWords(words, source, VOCAB, target, frozenset())
 
     def translate_texts(texts, keep_attention):
