@@ -81,19 +81,21 @@ def split_terms(text: str, language: str) -> Words:
 def find_terms(words: Sequence[str], terms: Mapping[Words, TermT]) -> list[TermT]:
     """Return the distinct values of the terms that occur in `words`.
 
-    Of overlapping terms, only the first is found. Of terms that begin at the same position, only
-    the longest is found.
+    Of overlapping terms, only the longest is found; of those of equal length, only the first.
     """
     longest = max(map(len, terms))
-    found: dict[TermT, None] = {}
-    start = 0
-    while start < len(words):
-        sizes = range(min(longest, len(words) - start), 0, -1)
-        candidates = (tuple(words[start : start + size]) for size in sizes)
-        term = next(filter(terms.__contains__, candidates), None)
-        if term is None:
-            start += 1
-        else:
-            found[terms[term]] = None
-            start += len(term)
-    return list(found)
+    candidates = []
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + longest, len(words)) + 1):
+            term = tuple(words[start:end])
+            if term in terms:
+                candidates.append((start, term))
+    candidates.sort(key=lambda candidate: -len(candidate[1]))
+    taken: set[int] = set()
+    found = {}
+    for start, term in candidates:
+        positions = range(start, start + len(term))
+        if taken.isdisjoint(positions):
+            taken.update(positions)
+            found[start] = terms[term]
+    return list(dict.fromkeys(found[start] for start in sorted(found)))

@@ -50,7 +50,11 @@ def find(text, *terms, language="de"):
         ("ein roter Hund", ["roter Hut", "Hund"], ["Hund"]),
         ("roter Hut und Hut", ["Hut", "roter Hut"], ["roter Hut", "Hut"]),
         ("AT&T und C++", ["AT&T", "C++", "C"], ["AT&T", "C++"]),
-        ("a b c d", ["a b", "b c d"], ["a b"]),
+        ("a b c d", ["a b", "b c d"], ["b c d"]),
+        ("a b c d", ["a b c", "b c d"], ["a b c"]),
+        ("a b c d e", ["a b", "b c d", "d e"], ["b c d"]),
+        ("a b c d e", ["a b", "b c", "c d e"], ["a b", "c d e"]),
+        ("c a b", ["a b", "c"], ["c", "a b"]),
         ("", ["Hund"], []),
     ],
 )
