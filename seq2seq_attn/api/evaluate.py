@@ -148,8 +148,9 @@ class _Inputs(NamedTuple):
     def find_sets(
         self, systems: Sequence[System], length_in: LengthIn
     ) -> tuple[Languages, list[EvaluationSet]]:
-        """Find the languages and the test sets. Raises the errors of `find_languages`, of
-        `find_sets` in `evaluation/test_sets.py`, and of `check_scripts`."""
+        """Find the languages and the test sets. Raises UsageError if there are several sets for a
+        file of translations, and the errors of `find_languages`, of `find_sets` in
+        `evaluation/test_sets.py`, and of `check_scripts`."""
         languages = self.find_languages(systems)
         sets = find_sets(
             [system.runs[0] for system in systems if not system.is_ensemble],
@@ -158,6 +159,12 @@ class _Inputs(NamedTuple):
             references=self.references,
             concatenate=self.concatenate,
         )
+        if self.hypotheses and len(sets) > 1:
+            names = ", ".join(test_set.name for test_set in sets)
+            raise UsageError(
+                "--hypotheses: a file holds the translations of one test set; choose one set with "
+                f"--split NAME, and at most one --concatenate: {names}"
+            )
         if self.source:
             sides = (languages.source, languages.target)
             check_scripts(Text((self.source, self.references[0]), sides))

@@ -58,6 +58,12 @@ def test_a_split_of_a_run_may_be_translated_by_others(files, workshop):
     assert list(scores(report)) == ["additive", "short"]
 
 
+@pytest.mark.parametrize("splits", [(), ("short", "long")])
+def test_a_file_belongs_to_a_single_test_set(files, workshop, splits):
+    with pytest.raises(UsageError, match=r"--split NAME.*: short, long"):
+        evaluate(workshop / "additive", split=splits, hypotheses="poor.txt", json="r.json")
+
+
 def test_the_reference_decides_the_tokenizer_of_bleu(files):
     write_lines(Path("news.ja"), ["犬が走る。"] * 5)
     report = evaluate(
