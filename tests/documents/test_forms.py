@@ -124,6 +124,14 @@ def test_the_lines_of_a_cue_are_one_text_and_stay_lines():
         "$x",
         "%name%",
         "https://a.b/c",
+        "ftp://a.b/c",
+        "www.a.b/c",
+        "a.b+c@d-e.de",
+        "%1",
+        "%L2",
+        "%n",
+        "@count",
+        ":name",
         "⟦1⟧",
         "&lt;",
     ],
@@ -136,6 +144,22 @@ def test_a_placeholder_must_come_back_once(placeholder, wrong):
         source,
         [f"line 2: 'Ein Hund {placeholder} heute'"],
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["10:45", "50 % of", "50 %nach", "Achtung: Text", "a:b", "a::b", "rennt!", "!", "@ 5", "a@b"],
+)
+def test_ordinary_text_is_no_placeholder(words):
+    source = f"0:1 --> 0:2\nEin Hund {words}\n".encode()
+    translator = make_translator(lambda line: "A dog")
+    assert translate_document(translator, source, "srt") == (b"0:1 --> 0:2\nA dog\n", [])
+
+
+def test_numbered_placeholders_may_change_their_order():
+    translator = make_translator(lambda line: "%2 b %1")
+    translated, _ = translate_document(translator, b'msgid "%1 a %2"\nmsgstr ""', "po")
+    assert translated == b'msgid "%1 a %2"\nmsgstr "%2 b %1"'
 
 
 def test_a_message_with_nested_plural_forms_stays(upper):

@@ -10,11 +10,16 @@ _PLACEHOLDERS = (
     r"%%",
     r"%\w+%",  # %name%
     r"%(?:\(\w+\)|\d+\$)?[-+#]*\d*(?:\.\d+)?[hlqjzt]*[diouxXeEfFgGcrsa@]",  # %s, %(name)d, %1$s
+    r"%L?\d+|%L?n\b",  # %1, %L1, %n of Qt and KDE
     r"\$?\{[^{}]*\}",  # {name}, ${name}
     r"\$[A-Za-z_]\w*",
     r"&#?\w+;",  # entities of HTML
     r"-->|<",  # they would end a cue, or begin a tag
-    r"https?://[^\s<>\"]*[\w/]",
+    r"(?:https?://|ftp://|\bwww\.)[^\s<>\"]*[\w/]",
+    # The first lookbehind keeps the time linear in the length of a word.
+    r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # e-mail addresses
+    r"(?<!\w)@[A-Za-z_]\w*",
+    r"(?<![\w:]):[A-Za-z_]\w*",  # :name, but not the time 10:45
     r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]",  # XML and PO cannot have them
 )
 _PLACEHOLDER = re.compile("|".join(_PLACEHOLDERS))
@@ -36,8 +41,8 @@ def keeps_placeholders(text: str, translation: str) -> bool:
         return False
     if re.search("[{}]", _without_placeholders(text)):
         return False
-    # Placeholders such as %s have equal keys, so sorting leaves them in order.
-    key = partial(re.sub, r"\A%[^%($]+\Z", "")
+    # Placeholders such as %s have equal keys, so sorting leaves them in order; %1 has a number.
+    key = partial(re.sub, r"\A%[^%($]*[A-Za-z@]\Z", "")
     expected = sorted(_PLACEHOLDER.findall(text), key=key)
     return expected == sorted(_PLACEHOLDER.findall(translation), key=key)
 
