@@ -74,6 +74,9 @@ def cue_starts(document):
             '\ufeffsep=|\r\ntext|"a|b"\r\n"X\r\nY"|z',
         ),
         ("csv", "a,b;text\n1;x", "a,b;text\n1;X"),
+        ("csv", "a;text\n1;x, y|z", "a;text\n1;X, Y|Z"),
+        ("csv", 'a\ttext\n1\tx, "y"; z', 'a\ttext\n1\tX, "Y"; Z'),
+        ("csv", '"a"\ttext\n1\tx, y\n2\tx "y"', '"a"\ttext\n1\tX, Y\n2\t"X ""Y"""'),
         (
             "po",
             'msgid "a"\nmsgstr "b"\n\nmsgid "c"\nmsgstr ""\n""',
@@ -302,6 +305,11 @@ def test_cells_with_lines_and_commas_are_read(cell, upper):
     table = f'text,x\n"{cell}",1\n'
     translated, _ = translate_document(upper, table.encode(), "csv", field="text")
     assert translated.decode() == f'text,x\n"{cell.upper()}",1\n'
+
+
+def test_a_tab_in_a_translation_does_not_split_a_cell():
+    translator = make_translator(lambda line: f"{line}\tb")
+    assert translate_document(translator, b"text\tx\na\t1\n", "tsv", field="text")[1]
 
 
 @pytest.mark.parametrize("word", [f"https://a.b/{'c-d' * 20}", f"<font {'color=x ' * 9}>"])

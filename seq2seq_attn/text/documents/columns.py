@@ -11,8 +11,11 @@ from seq2seq_attn.text.documents.base import Form, Text, scan
 _HEAD = re.compile(r"\A[\ufeff\r\n]*(?:sep=([,;\t|])[\r\n]+)?(?=([^\r\n]*))")
 """a byte-order mark, and a line that names the delimiter, before the header"""
 _DELIMITERS = ",;\t|"
-_SPECIAL = re.compile(r'["\r\n,;\t|]')
-"""characters for which a cell needs quotation marks"""
+_QUOTED_CELL = re.compile(r'(?m)(?:^|\t)"')
+"""the start of a cell of TSV in quotation marks"""
+_UNQUOTED = "\n"
+"""the character that takes the place of the delimiter before the original of a cell, in TSV without
+quotation marks, where a quotation mark is a character of the text"""
 _CELL_WITH_LINES = re.compile(r'"[^"]*\n[^"]*"')
 """a cell with line breaks, or a part of such a cell between two quotation marks"""
 
@@ -62,12 +65,14 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     expected = f"as many cells as in the header, {num_cells}, and no stray quotation mark"
     matches = scan(re.compile(_row(*rows[0])), f"{document}\n", head.end(), expected)
     next(matches)  # the header
+    is_unquoted = mark == "\t" and not _QUOTED_CELL.search(document)
+    prefix = _UNQUOTED if is_unquoted else mark
     for match in matches:
         for cell in _CELL_WITH_LINES.findall(match[0]):
             if holds_rows(cell, mark, num_cells):
                 line = document.count("\n", 0, match.start()) + 1
                 raise ValueError(f"line {line}: rows between quotation marks")
-        yield Text(*match.span(1), _decode(match[1]))
+        yield Text(*match.span(1), _decode(match[1]), original=f"{prefix}{match[1]}")
 
 
 def holds_rows(cell: str, delimiter: str, num_cells: int) -> bool:
@@ -110,10 +115,24 @@ def _decode(cell: str) -> str:
 
 def encode(translation: str, original: str) -> str:
     """Return a translation as a cell, in quotation marks if the original has quotation marks, or if
-    the translation has a delimiter, a line break or a quotation mark."""
-    if translation.split() == _decode(original).split():
-        return original
-    if original.startswith('"') or _SPECIAL.search(translation):
+    the translation has the table's delimiter, a line break or a quotation mark.
+
+    Args:
+        translation: the translation.
+        original: the delimiter or `_UNQUOTED`, and then the cell.
+
+    Raises:
+        ValueError: the translation needs quotation marks in a table without quotation marks.
+    """
+    delimiter = original[0]
+    cell = original[1:]
+    if translation.split() == _decode(cell).split():
+        return cell
+    if delimiter == _UNQUOTED:
+        if re.search(r"[\t\r\n]", translation):
+            raise ValueError("a tab or line break")
+        return translation
+    if cell.startswith('"') or re.search(rf'["\r\n{delimiter}]', translation):
         return '"' + translation.replace('"', '""') + '"'
     return translation
 
