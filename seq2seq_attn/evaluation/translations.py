@@ -28,6 +28,7 @@ from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.attention_map import PackedMap, pack_map
+from seq2seq_attn.translate.plan import build_scorers
 
 log = logging.getLogger(__name__)
 
@@ -197,6 +198,9 @@ def _how_made(system: System, test_set: EvaluationSet) -> JsonObject:
         "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
         "version": __version__,
     }
+    if system.search.scorers:
+        build_scorers(system.translator, system.search)  # loads the runs that scorers read
+        made_by["scorers_sha256"] = system.translator.scorer_hashes
     layout = system.config.data.layout
     if layout.vector_column is not None:
         made_by["vectors_sha256"] = hash_vectors(layout.vector_files(test_set.source))

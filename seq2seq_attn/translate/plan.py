@@ -43,6 +43,14 @@ def check_source(translator: Translator) -> None:
         )
 
 
+def build_scorers(translator: Translator, search: SearchConfig) -> list[Scorer]:
+    """Build the scorers of a search. Raises the errors of `make_plan`."""
+    scorers = []
+    for name, options in search.scorers.items():
+        scorers.append(build_variant(SCORER, name, options, load_steps=translator.load_steps))
+    return scorers
+
+
 def make_plan(
     translator: Translator,
     options: Mapping[str, Any],
@@ -66,11 +74,7 @@ def make_plan(
         )
     if split_sentences not in ("auto", "off"):
         raise UsageError(f"split_sentences={split_sentences!r}: expected 'auto' or 'off'")
-    scorers = []
-    for name, scorer_options in values.scorers.items():
-        scorers.append(
-            build_variant(SCORER, name, scorer_options, load_steps=translator.load_steps)
-        )
+    scorers = build_scorers(translator, values)
     terms = None
     if glossary:
         check_method(search, values)

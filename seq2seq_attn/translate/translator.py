@@ -374,6 +374,12 @@ class Translator:
         with torch.inference_mode():
             return step_model(self.model, self._precision)
 
+    @property
+    def scorer_hashes(self) -> dict[str, str]:
+        """Return the hash of the model of each run that scorers have loaded, by run."""
+        runs = self._scorer_runs.items()
+        return {run: translator.infos[0].sha256 for run, translator in runs}
+
     def load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """Load another run for a scorer. Return the steps of its model, the ids of the source line
         `line` in its vocabulary, and the number of ids in its target vocabulary."""

@@ -1,5 +1,7 @@
 """The files that an evaluation writes, and those it leaves alone."""
 
+import shutil
+
 import pytest
 
 from seq2seq_attn.files import write_listed
@@ -114,3 +116,14 @@ def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path,
         run.save_config(config)
         report = translate_and_score(tmp_path, "run", split=["short"], reuse_hypotheses=True)
         assert report.data["runs"][0]["is_reused"] is is_reused, value
+
+
+def test_hypotheses_made_with_another_language_model_are_not_reused(workshop, tmp_path):
+    config = Run(workshop / "additive").config
+    options = {"split": ["short"], "scorers": {"fusion": {"run": str(tmp_path / "lm")}}}
+    make_toy_run(tmp_path / "run", config)
+    for seed, is_reused in ((5, False), (5, True), (6, False)):
+        shutil.rmtree(tmp_path / "lm", ignore_errors=True)
+        make_toy_run(tmp_path / "lm", config, seed=seed)
+        report = translate_and_score(tmp_path, "run", **options, reuse_hypotheses=True)
+        assert report.data["runs"][0]["is_reused"] is is_reused, seed
