@@ -21,6 +21,7 @@ from seq2seq_attn.leftovers import naming
 from seq2seq_attn.text.lines import (
     MAX_LINE_BYTES,
     advice_on_encoding,
+    check_line_ends,
     explain_unreadable,
     open_bytes,
 )
@@ -55,7 +56,8 @@ def read_chunks(stream: BinaryIO, name: str, check: Check = None) -> Iterator[li
     character. An empty line takes the place of a line of more than 16 MiB, with a warning.
 
     `check` is called with the name and the first lines, about 64 KiB, before these lines are
-    yielded. Raises UserError if the stream cannot be read, and the errors of `check`.
+    yielded. Raises UserError if the stream cannot be read or its lines end in carriage returns, and
+    the errors of `check`.
     """
     name = shown_name(name)
     num_lines = 0
@@ -107,6 +109,9 @@ def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
             is_too_long = True
             unfinished = []
     last = b"" if is_too_long else b"".join(unfinished).removeprefix(mark)
+    if num_lines == 0:
+        # A single line may end in a carriage return.
+        check_line_ends(name, last.removesuffix(b"\r"))
     if last or is_too_long:
         yield [last]
 

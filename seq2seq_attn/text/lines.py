@@ -63,12 +63,18 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str]]:
                     file = stack.enter_context(importlib.import_module(module).open(stream))
                     stream = io.BufferedReader(file, _BLOCK_SIZE)
             head = stream.peek(2)
-        if b"\r" in head and b"\n" not in head:
-            raise UserError(
-                f"{path}: lines end in carriage returns, as on old Macs; convert the file, for "
-                "example with tr '\\r' '\\n'"
-            )
+        check_line_ends(str(path), head)
         yield stream, "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def check_line_ends(name: str, head: bytes) -> None:
+    """Raise UserError if the lines of a text end in carriage returns. `head` holds the first bytes
+    of the text."""
+    if b"\r" in head and b"\n" not in head:
+        raise UserError(
+            f"{name}: lines end in carriage returns, as on old Macs; convert the file, for "
+            "example with tr '\\r' '\\n'"
+        )
 
 
 @contextmanager

@@ -111,6 +111,12 @@ def test_as_many_lines_out_as_in(run, stdin, capfdbinary, data, num_lines):
     assert capfdbinary.readouterr().out.count(b"\n") == num_lines
 
 
+def test_lines_of_old_macs_are_refused(run, stdin):
+    stdin(b"Der Hund\rDie Katze\r")
+    with pytest.raises(UserError, match="standard input: lines end in carriage returns"):
+        translate(input="-", run=run.path, beam_size=1)
+
+
 def test_texts_files_and_stdin_are_the_same(run, tmp_path, stdin, capfdbinary):
     data = "".join(f"{line}\n" for line in SOURCE).encode()
     (tmp_path / "in").write_bytes(data)
