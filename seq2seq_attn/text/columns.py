@@ -2,7 +2,7 @@
 `data.columns`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
@@ -113,30 +113,45 @@ def columns_by_script(rows: Sequence[Row], languages: Sequence[str]) -> tuple[st
 
 
 def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Find the column of each label. A label is a group of words with the same meaning. Return an
-    empty tuple unless every label has exactly one column."""
-    columns = []
+    """Find the column of each label. A label is a group of words with the same meaning. Names that
+    contain a label are considered only if a label has no name of its own."""
+    return _choose(names, labels, _equals) or _choose(names, labels, _contains)
+
+
+def _choose(
+    names: Row,
+    labels: Sequence[Sequence[str]],
+    matches: Callable[[Sequence[str], Sequence[str]], bool],
+) -> tuple[str, ...]:
+    """Return the column of each label. Return an empty tuple unless as many columns match a label
+    as `labels` has this label."""
+    columns: list[str] = []
     for label in labels:
-        codes = [short_code(word) for word in label]
-        wanted = [_words(word) for word in [*label, *codes]]
-        equal = []
-        same_language = []
-        containing = []
-        for key, name in names.items():
-            if key in columns:
-                continue
-            words = _words(name)
-            if words in wanted:
-                equal.append(key)
-            if short_code(name.strip()) in codes:
-                same_language.append(key)
-            if any(set(words).issuperset(word) for word in wanted):
-                containing.append(key)
-        matching = equal[:1] or same_language or containing
-        if len(matching) != 1:
+        matching = [key for key, name in names.items() if matches(_words(name), label)]
+        # A region in a label, as in `pt-BR`, chooses between columns of one language.
+        with_region = [key for key in matching if _words(names[key]) == _words(label[0])]
+        if len(_words(label[0])) > 1 and with_region:
+            matching = with_region
+        if len(matching) != labels.count(label):
             return ()
-        columns += matching
+        unused = [key for key in matching if key not in columns]
+        if not unused:
+            return ()
+        columns.append(unused[0])
     return tuple(columns)
+
+
+def _equals(words: Sequence[str], label: Sequence[str]) -> bool:
+    """Return whether the words of a name are a label, or a code or name of the label's language."""
+    is_language = len(words) == 1 and short_code(words[0]) in map(short_code, label)
+    return is_language or words in map(_words, label)
+
+
+def _contains(words: Sequence[str], label: Sequence[str]) -> bool:
+    """Return whether the words of a name contain a label, or begin with its language."""
+    codes = list(map(short_code, label))
+    begins = bool(words) and short_code(words[0]) in codes
+    return begins or any(set(words).issuperset(_words(word)) for word in [*label, *codes])
 
 
 def _words(name: str) -> list[str]:

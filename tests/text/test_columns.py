@@ -87,6 +87,26 @@ def test_scripts_do_not_contradict_the_first_line(write, first):
         read(write("a.tsv", f"{first}\nबिल्ली\tcat\n"), "en", "hi")
 
 
+@pytest.mark.parametrize(
+    ("header", "target"),
+    [
+        ("id\tenglish\tindonesian", "id"),
+        ("id\ten\tindonesian", "id"),
+        ("id\ttext_en\ttext_id", "id"),
+        ("No.\tEnglish\tNorwegian", "no"),
+        ("source\tinput\toutput", "fr"),
+    ],
+)
+def test_several_columns_that_may_be_a_side_are_not_clear(write, header, target):
+    with pytest.raises(UsageError, match=r"^a\.tsv: .*--columns"):
+        read(write("a.tsv", f"{header}\n1\tThe dog\tX\n"), "en", target)
+
+
+def test_longer_names_do_not_compete_with_names_of_languages(write):
+    text = "en\ten_tokens\tfr\nYes.\tYes .\tOui.\n"
+    assert read(write("a.tsv", text)) == [("Yes.", "Oui.")]
+
+
 def test_scripts_of_two_columns_in_one_script_tell_nothing(write):
     with pytest.raises(UsageError, match=r"1: 'cat', 2: 'billi', 3: 'बिल्ली'.*--columns"):
         read(write("a.tsv", "cat\tbilli\tबिल्ली\n"), "en", "hi")

@@ -101,6 +101,12 @@ def test_tmx_codes_of_three_letters_are_those_of_two(write):
     assert [*text.pairs()] == [("a", "b")] * 2
 
 
+def test_tmx_codes_with_a_region_choose_its_text(write):
+    brazil = "<tu><tuv xml:lang='pt-PT'><seg>a</seg></tuv><tuv xml:lang='pt-BR'><seg>b</seg></tuv>"
+    name = write("a.tmx", f"<tmx>{brazil}<tuv xml:lang='en'><seg>c</seg></tuv></tu></tmx>")
+    assert read(name, "en", "pt-BR") == [("c", "b")]
+
+
 @pytest.mark.parametrize(
     ("name", "start", "row", "damaged", "line"),
     [
