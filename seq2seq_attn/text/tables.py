@@ -298,19 +298,21 @@ def _json_rows(path: Path) -> Rows:
 
 def _json_row(value: Any) -> Row | None:
     """Return the row of a JSON value: the texts in a list by their numbers, or the texts in an
-    object and in objects inside, such as `translation`, by their fields. Null is a blank text.
-    Return None for a value without texts."""
+    object and in objects inside, such as `translation`, by their fields. A field of several objects
+    inside is left out. Null is a blank text. Return None for a value without texts."""
     if isinstance(value, list):
         value = {str(number): item for number, item in enumerate(value, 1)}
     if not isinstance(value, dict):
         return None
     items = dict(value)
+    repeated: set[str] = set()
     for inner in value.values():
         if isinstance(inner, dict):
+            repeated |= inner.keys() & items.keys()
             items |= inner
     row = {}
-    for key, text in items.items():
-        if text is None or isinstance(text, str):
+    for key, text in (items | value).items():
+        if (key in value or key not in repeated) and (text is None or isinstance(text, str)):
             row[key] = one_line(text or "")
     return row or None
 
