@@ -27,7 +27,7 @@ def choose_columns(
             row, which may be text.
         languages: the languages of the sources, then of the target.
         columns: the number or name of the column of each language. If empty, the columns are chosen
-            by `names`. Numbers are ignored for tables with keys.
+            by `names`. For tables with keys, numbers may only repeat the order of `names`.
         is_keyed: whether the rows have keys, as in JSON and TMX.
 
     Raises:
@@ -39,6 +39,9 @@ def choose_columns(
     if are_numbers and (is_keyed or not columns):
         if not named:
             raise _unclear(table, names, languages, "does not name its columns")
+        if columns and not _repeats_order(columns, named, names):
+            reason = f"--columns {','.join(columns)} contradicts the keys"
+            raise _unclear(table, {key: key for key in named}, languages, reason)
         return named, not is_keyed
     if len(columns) != len(languages):
         raise _unclear(table, names, languages, "--columns has too few or too many columns")
@@ -57,6 +60,12 @@ def choose_columns(
         raise _unclear(table, names, languages, f"names its columns {', '.join(named)}")
     has_header = not is_keyed and (bool(named) or not are_numbers)
     return tuple(chosen), has_header
+
+
+def _repeats_order(numbers: Sequence[str], keys: Sequence[str], names: Row) -> bool:
+    """Return whether numbers of columns put `keys` in the order in which they stand in `names`."""
+    order = sorted(zip(map(int, numbers), keys, strict=False))
+    return [key for _, key in order] == [key for key in names if key in keys]
 
 
 def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:

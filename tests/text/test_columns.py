@@ -77,8 +77,17 @@ def test_keys_are_named_without_a_header(write):
     assert read(write("a.jsonl", row), columns="en_long,fr") == [("aa", "b")]
 
 
-def test_numbers_do_not_apply_to_keys(write):
-    assert read(write("a.jsonl", '{"fr": "b", "en": "a"}'), columns="1,2") == [("a", "b")]
+def test_numbers_may_repeat_the_order_of_keys(write):
+    assert read(write("a.jsonl", '{"id": "x", "fr": "b", "en": "a"}'), columns="2,1") == [
+        ("a", "b")
+    ]
+
+
+@pytest.mark.parametrize("keys", [("source", "target"), ("en", "fr")])
+def test_numbers_that_contradict_keys_are_refused(write, keys):
+    row = json.dumps(dict.fromkeys(keys, "x"))
+    with pytest.raises(UsageError, match=rf"^a: .*2,1.*--columns {','.join(keys)}"):
+        read(write("a", row), columns="2,1")
 
 
 @pytest.mark.parametrize("first", ["anglais\tindien", "en\thi"])
