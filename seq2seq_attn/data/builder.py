@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.store import SequenceWriter, iter_exact, open_lines, split_path
+from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -198,13 +199,13 @@ def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
 
 
 def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
-    """Return [pairs, 2]: the digest of each source, and the digest of each pair. The lines have no
-    line ends."""
+    """Return [pairs, 2]: the digest of each normalized source, and of each normalized pair."""
     digests = []
-    for source, target in zip(sources, targets, strict=True):
+    normalized = zip(map(normalize, sources), map(normalize, targets), strict=True)
+    for source, target in normalized:
         state = blake2b(source.encode(), digest_size=_DIGEST_SIZE)
         # `digest` returns the digest of the source alone, until the target is added to the state.
-        digests.append(state.digest() if source.strip() else _BLANK)
+        digests.append(state.digest() if source else _BLANK)
         state.update(f"\n{target}".encode())  # the pair ("ab", "c") is not the pair ("a", "bc")
         digests.append(state.digest())
     return np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2)

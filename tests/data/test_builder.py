@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from seq2seq_attn.data import builder
 from seq2seq_attn.data.builder import Chunk, count_overlap, digest_pairs, find_faults, read_chunks
 from seq2seq_attn.files import write_lines
+from seq2seq_attn.text.normalize import normalize
 
 TRAIN = ["a", "", "ccc", "\u2028", "e"]
 VALID = ["v", "w"]
@@ -76,11 +77,19 @@ def num_different(pairs):
 @settings(deadline=None)
 @given(pairs=PAIRS, train=PAIRS)
 def test_duplicates_and_overlap_are_those_of_sets_of_strings(pairs, train):
+    pairs = [tuple(map(normalize, pair)) for pair in pairs]
+    train = [tuple(map(normalize, pair)) for pair in train]
     assert num_different(pairs) == len(set(pairs))
     sources = {source for source, _ in train}
     known = [pair for pair in pairs if pair[0] in sources and pair[0].strip()]
     expected = (sum(pair in set(train) for pair in known), len(known))
     assert count_overlap(digests(pairs), digests(train)) == expected
+
+
+def test_spaces_and_unicode_forms_hide_no_overlap():
+    test = [("caf\u00e9 au lait", "b")]
+    for train in ([("cafe\u0301 au lait", "b")], [("caf\u00e9  au lait ", "b ")]):
+        assert count_overlap(digests(test), digests(train)) == (1, 1)
 
 
 def test_where_a_side_ends_matters():
