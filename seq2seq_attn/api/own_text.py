@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.api.text_counts import Counts, Side
-from seq2seq_attn.config import plural
+from seq2seq_attn.config import plural, shorten
 from seq2seq_attn.config.data import DataConfig, TokenizerConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
@@ -168,6 +168,17 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
         "train.validation.every_updates": updates_per_validation,
         "train.validation.patience": PATIENCE,
     }
+
+
+def warn_about_unspaced_targets(target: Side, tokenizer: TokenizerConfig) -> None:
+    """Warn if the target tokens are words between spaces, but each target is one word that hardly
+    occurs again, such as a pronunciation without spaces."""
+    if (tokenizer.target or tokenizer.name) == "spaces" and target.are_single_words:
+        log.warning(
+            f"data.tokenizer.target=spaces: targets such as {shorten(target.lines[0])} have no "
+            "spaces between sounds, so most targets of new text are unknown tokens; use "
+            "--set data.tokenizer.target=characters, or put spaces between the sounds"
+        )
 
 
 def _choose_metric(target: Side) -> str:

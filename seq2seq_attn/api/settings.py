@@ -10,7 +10,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-from seq2seq_attn.api.own_text import choose_budget, choose_config, choose_settings
+from seq2seq_attn.api.own_text import (
+    choose_budget,
+    choose_config,
+    choose_settings,
+    warn_about_unspaced_targets,
+)
 from seq2seq_attn.api.text_counts import count_text
 from seq2seq_attn.config import Config, DataConfig, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, Settings, read_config
@@ -207,6 +212,7 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
         data = layers.load().data
         chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
     tokenizer = Layers(names, [chosen, *layers.settings]).load().data.tokenizer
+    warn_about_unspaced_targets(counts.target, tokenizer)
     if is_set.keys().isdisjoint(_LIMITS):
         chosen |= choose_budget(counts, tokenizer)
     else:

@@ -20,6 +20,9 @@ MAX_NEW = 0.001
 """The words come from a closed list if at most this share of running words occurs once. The share
 estimates how many words of new text are unknown (Good 1953). It is at most 0.05 % for phonemes,
 digits and commands, 0.5 % for captions from a grammar, and 4 to 20 % for other sentences."""
+MAX_COPIES = 10
+"""A line that occurs up to this number of times may be a copy, for example of a sentence with
+several references. A line that occurs more often is a label."""
 MAX_LABELS = 0.01
 """Lines of single words are symbols only if the number of distinct words is at most this share of
 the number of lines."""
@@ -69,9 +72,18 @@ class Side:
     @cached_property
     def is_closed(self) -> bool:
         """Return whether the words come from a closed list, so that hardly any word of new text is
-        unknown."""
-        num_single = list(self.words.values()).count(1)
-        return num_single <= MAX_NEW * self.words.total()
+        unknown. Copies of a line count once, as they do not show that a word occurs elsewhere."""
+        num_copies = Counter(self.lines)
+        labels = [line for line, number in num_copies.items() if number > MAX_COPIES]
+        words = Side(self.language, [*num_copies, *labels]).words
+        num_single = list(words.values()).count(1)
+        return num_single <= MAX_NEW * words.total()
+
+    @property
+    def are_single_words(self) -> bool:
+        """Return whether hardly any line has spaces, and most lines differ."""
+        num_words = self.words.total()
+        return num_words <= MAX_SINGLE_WORDS * len(self.lines) and len(self.words) > num_words / 2
 
     @cached_property
     def kind(self) -> Kind:

@@ -209,6 +209,37 @@ def test_a_closed_list_of_words_has_no_subwords(capsys, kind, tokens):
     assert dumped(capsys, *write_pairs(kind, 6_000))["data"]["tokenizer"]["name"] == tokens
 
 
+@pytest.mark.parametrize("num_copies", [1, 2, 5])
+def test_copies_of_sentences_do_not_make_a_closed_list(num_copies):
+    random = Random(1)
+    lines = [sentence(random).rstrip(".") for _ in range(1_000)] * num_copies
+    side = Side("en", lines)
+    assert (side.kind, side.is_closed) == ("sentences", False)
+
+
+def test_labels_of_several_words_are_symbols():
+    labels = ["play music", "book a table", "show the weather", "greet"]
+    assert Side("en", Random(1).choices(labels, k=300)).kind == "symbols"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "is_warned"),
+    [
+        ("names", [], True),
+        ("names", ["--set=data.tokenizer.target=characters"], False),
+        ("sounds", [], False),
+        ("labels", [], False),
+    ],
+)
+def test_targets_without_spaces_between_sounds_have_a_warning(
+    capsys, caplog, kind, options, is_warned
+):
+    dumped(capsys, *write_pairs(kind), "-c", "g2p", *options)
+    warnings = [message for message in caplog.messages if "no spaces" in message]
+    assert len(warnings) == is_warned
+    assert all("--set data.tokenizer.target=characters" in warning for warning in warnings)
+
+
 def test_limits_of_length_keep_the_pairs(capsys):
     assert dumped(capsys, *write_pairs("labels"))["data"]["max_length_ratio"] > 9
     lines = [" ".join("0123456789"[: number % 9 + 1] * 30) for number in range(300)]
