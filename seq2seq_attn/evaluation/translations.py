@@ -200,7 +200,8 @@ def _how_made(system: System, test_set: EvaluationSet) -> JsonObject:
     }
     if system.search.scorers:
         build_scorers(system.translator, system.search)  # loads the runs that scorers read
-        made_by["scorers_sha256"] = system.translator.scorer_hashes
+        loaded = system.translator.scorer_runs.items()
+        made_by["scorers_sha256"] = {run: scorer.infos[0].sha256 for run, scorer in loaded}
     layout = system.config.data.layout
     if layout.vector_column is not None:
         made_by["vectors_sha256"] = hash_vectors(layout.vector_files(test_set.source))

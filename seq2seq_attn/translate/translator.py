@@ -109,7 +109,8 @@ class Translator:
         self.max_source_length = config.data.max_length
         """the maximum number of source tokens (without EOS) in a segment"""
         self.line_facts = line_facts or LineFacts()
-        self._scorer_runs: dict[str, Translator] = {}
+        self.scorer_runs: dict[str, Translator] = {}
+        """the runs that scorers have loaded"""
         self.languages = config.data.source_name, config.data.target_language
         self._unknown = unknown_words(text)
 
@@ -374,20 +375,14 @@ class Translator:
         with torch.inference_mode():
             return step_model(self.model, self._precision)
 
-    @property
-    def scorer_hashes(self) -> dict[str, str]:
-        """Return the hash of the model of each run that scorers have loaded, by run."""
-        runs = self._scorer_runs.items()
-        return {run: translator.infos[0].sha256 for run, translator in runs}
-
     def load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """Load another run for a scorer. Return the steps of its model, the ids of the source line
         `line` in its vocabulary, and the number of ids in its target vocabulary."""
-        if run not in self._scorer_runs:
+        if run not in self.scorer_runs:
             assert self._load_run is not None
             device = str(self.device)
-            self._scorer_runs[run] = self._load_run(run, device, precision=self._precision)
-        translator = self._scorer_runs[run]
+            self.scorer_runs[run] = self._load_run(run, device, precision=self._precision)
+        translator = self.scorer_runs[run]
         if translator.target_vocab != self.target_vocab:
             raise UsageError(
                 f"{run}: another target vocabulary than that of the run that translates"
