@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, check_lines
 from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.text.languages import CODE
 from seq2seq_attn.text.lines import plain_name, read_lines
 from seq2seq_attn.text.normalize import one_line
-from seq2seq_attn.text.tables import check_no_document
 
 
 class HypothesisFile(NamedTuple):
@@ -24,10 +23,9 @@ class HypothesisFile(NamedTuple):
         return {"name": self.name, "path": str(self.path)}
 
     def read(self, test_set: EvaluationSet) -> SetTranslations:
-        """Read the translations of a set. Raises UserError if the file is a document, or if the
-        number of lines is not the number of source lines."""
-        if self.path.is_file():  # a pipe can be read only once
-            check_no_document(self.path)
+        """Read the translations of a set. Raises UserError if the file is a document or table, or
+        if the number of lines is not the number of source lines."""
+        check_lines(self.path)
         lines = [one_line(line) for line in read_lines(self.path)]
         if len(lines) != len(test_set.source):
             raise UserError(

@@ -16,8 +16,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
-from seq2seq_attn.text.lines import aligned_lines, warn_about_tabs
-from seq2seq_attn.text.tables import check_no_document
+from seq2seq_attn.text.lines import aligned_lines, plain_name, warn_about_tabs
+from seq2seq_attn.text.tables import check_no_document, form_by_suffix
 from seq2seq_attn.text.tokenizers.base import PositionTokenizer
 
 CONCATENATION_SEED = 1
@@ -200,6 +200,17 @@ def set_name(path: Path) -> str:
     return path.name.removesuffix(".gz")
 
 
+def check_lines(path: Path) -> None:
+    """Raise UserError if a file is a document or a table and not lines of text."""
+    form = form_by_suffix(path)
+    if form is not None:
+        raise UserError(
+            f"{path}: {form.name}, not a sentence per line; write its text into a file of lines"
+        )
+    if path.is_file():  # a pipe can be read only once
+        check_no_document(path)
+
+
 def has_test_set(data: DataConfig) -> bool:
     """Return whether the corpus has splits besides the training and validation splits."""
     return split_names(data) != ["train", "valid"]
@@ -220,15 +231,17 @@ def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> 
                 f"--source: {runs[0].path} and {run.path} read lines of {source_counts[0]} and "
                 f"{count} sources; evaluate each on a file of its own"
             )
-    for path in (source, *references):
-        if path.is_file():  # a pipe can be read only once
-            check_no_document(path)
+    reads_several = bool(runs) and source_counts[0] > 1
+    if not (reads_several and plain_name(source).lower().endswith((".tsv", ".tab"))):
+        check_lines(source)
+    for path in references:
+        check_lines(path)
     rows = list(aligned_lines([source, *references]))
     if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first_references, *other_references = map(list, zip(*rows, strict=True))
     # Tabs separate the sources of a run that reads several sources.
-    if not runs or source_counts[0] == 1:
+    if not reads_several:
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(
         set_name(source),
