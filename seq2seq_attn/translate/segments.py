@@ -23,6 +23,7 @@ from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 if TYPE_CHECKING:
+    from seq2seq_attn.translate.terms import Terms
     from seq2seq_attn.translate.translator import Translator
 
 # Lines are sorted by length and batched within a chunk. A chunk ends at the first of these limits.
@@ -106,11 +107,15 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 
 
 def split_lines(
-    translator: Translator, lines: Sequence[str], *, into_sentences: bool
+    translator: Translator,
+    lines: Sequence[str],
+    *,
+    into_sentences: bool,
+    terms: Terms | None = None,
 ) -> list[list[Segment]]:
     """Return the segments of each line. With `into_sentences`, each sentence is a segment,
-    otherwise the whole line. A line or sentence that is too long is cut into pieces. A blank line
-    has no segments.
+    otherwise the whole line; no line is split inside a source term of `terms`. A line or sentence
+    that is too long is cut into pieces. A blank line has no segments.
 
     If target tokens are source positions, no line is cut, because the positions count from the
     start of the line.
@@ -120,6 +125,8 @@ def split_lines(
     within_sentence = " " if separates_words(language) else ""
     has_spaces = usual_script(language) not in UNSPACED_SENTENCES  # between sentences
     sentences_by_line = [split_sentences(line) if into_sentences else [line] for line in lines]
+    if terms is not None:
+        sentences_by_line = list(map(terms.join_split, sentences_by_line))
     tokenized = iter(source.tokenize_many(list(chain.from_iterable(sentences_by_line))))
     segments_by_line = []
     for line, sentences in zip(lines, sentences_by_line, strict=True):

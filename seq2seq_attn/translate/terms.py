@@ -97,10 +97,25 @@ class Terms(NamedTuple):
                 misplaced.append(term)
         return misplaced
 
+    def source_entries(self, line: str) -> set[Entry]:
+        """Return the entries whose source terms a line has."""
+        return set(find_terms(self.source.words(line), self.by_words))
+
     def source_words(self, line: str) -> set[str]:
         """Return the words of the source terms that a line has."""
-        entries = find_terms(self.source.words(line), self.by_words)
-        return set(chain.from_iterable(words for words, _ in entries))
+        return set(chain.from_iterable(words for words, _ in self.source_entries(line)))
+
+    def join_split(self, sentences: Sequence[str]) -> list[str]:
+        """Join neighbouring sentences that share a source term, such as `Jeopardy! Show`."""
+        joined = [*sentences[:1]]
+        for sentence in sentences[1:]:
+            both = joined[-1] + sentence
+            separate = self.source_entries(joined[-1]) | self.source_entries(sentence)
+            if self.source_entries(both) <= separate:
+                joined.append(sentence)
+            else:
+                joined[-1] = both
+        return joined
 
     def require(self, entries: Sequence[Entry], options: SearchConfig) -> required.Options:
         """Return the options of a search that requires target terms. Terms that would make more

@@ -244,7 +244,9 @@ class Translator:
         The lines are split into segments, and segments of similar length are translated together.
         """
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
-        segments_by_line = split_lines(self, lines, into_sentences=plan.splits_sentences)
+        segments_by_line = split_lines(
+            self, lines, into_sentences=plan.splits_sentences, terms=plan.terms
+        )
         segments: list[Segment] = []
         for line_segments in segments_by_line:
             if line_segments:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from seq2seq_attn import load
+from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.glossary import parse_glossary, split_terms
 from seq2seq_attn.text.vocab import EOS
@@ -83,6 +84,16 @@ def test_only_the_segment_with_the_term_has_the_target_term(translator):
     [translated] = shorter.translate([line], glossary=glossary("Hund\twater"))
     assert translated.text != expected.text
     assert translated.text.split()[0] == expected.text.split()[0]
+
+
+def test_a_line_is_not_split_inside_a_term(translator, monkeypatch):
+    monkeypatch.setattr(translator, "line_facts", LineFacts(one_sentence=True))
+    rows = glossary("Frau. Ein\twater")
+    line = "Ein Hund. Eine Frau. Ein Kind."
+    [first] = translator.translate([line[:9]])
+    [translated] = translator.translate([line], glossary=rows)
+    assert contains(translated.text, "water")
+    assert translated.text.startswith(first.text)
 
 
 def test_the_length_limit_leaves_room_for_terms(translator):
