@@ -251,6 +251,9 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
         raise UserError(f"{text}: {damage.describe()}; correct them, as each row gets a score")
     if not rows:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
+    first_pair = text.describe_first_pair()
+    if first_pair:
+        log.info(first_pair)
     sources, targets = map(list, zip(*rows, strict=True))
     if reads_one_source:
         warn_about_tabs(f"{text.paths[0]}: ", sum("\t" in source for source in sources))

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.config import DataConfig
 from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.links import LinkFile, parse_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
@@ -54,13 +54,9 @@ class Draft:
         may be a header in other words than names of languages."""
         if damage.lines:
             self.notes.append(f"{text}: {damage.describe()}")
-        has_numbers = "".join(text.columns).isdigit()
-        if has_numbers and not text.has_header:
-            first = shorten([*next(text.pairs())])
-            self.notes.append(
-                f"{text}: first pair: {first}; if it is a header, name the columns by its words, "
-                "not by numbers, in --columns"
-            )
+        note = text.describe_first_pair()
+        if note:
+            self.notes.append(note)
 
 
 def write_texts(

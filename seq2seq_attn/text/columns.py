@@ -153,7 +153,7 @@ def _choose(
 def _equals(words: Sequence[str], label: Sequence[str]) -> bool:
     """Return whether the words of a name are a label, or a code or name of the label's language."""
     is_language = len(words) == 1 and short_code(words[0]) in map(short_code, label)
-    return is_language or words in map(_words, label)
+    return is_language or words in list(map(_words, label))
 
 
 def _contains(words: Sequence[str], label: Sequence[str]) -> bool:

@@ -77,6 +77,17 @@ class Text:
             else:
                 yield "\t".join(map(one_line, sources)), target
 
+    def describe_first_pair(self) -> str | None:
+        """Return a message with the first pair if this pair may be a header, which is the case in a
+        table whose columns are named by numbers. Otherwise return None."""
+        if self.has_header or not "".join(self.columns).isdigit():
+            return None
+        first = shorten([*next(self.pairs())])
+        return (
+            f"{self}: first pair: {first}; if it is a header, name the columns by its words, not "
+            "by numbers, in --columns"
+        )
+
     def _table_rows(self, form: Form, damage: Damage) -> Iterator[tuple[str, ...]]:
         """Yield the cells of each row in the order of the languages."""
         is_header = self.has_header

@@ -70,6 +70,15 @@ def test_a_line_for_each_pair_and_the_perplexity_on_stderr(capsys, root):
         assert values == pytest.approx([float(each) for each in line_alone.split("\t")], abs=1e-3)
 
 
+@pytest.mark.parametrize("table", ["ein Hund\ta dog", "source\ttarget\nein Hund\ta dog"])
+def test_a_first_pair_that_may_be_a_header_is_logged(capsys, tmp_path, table):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(f"{table}\n")
+    lines, err = score(capsys, str(path), "--columns", "1,2")
+    assert len(lines) == 1
+    assert ("first pair: ['ein Hund', 'a dog']" in err) == ("target" not in table)
+
+
 def test_json_holds_tokens_and_links(capsys, root):
     lines, _ = score(capsys, "pairs.tsv", "--format", "json")
     for line, pair in zip(lines, load(root / "additive", "cpu").score(SOURCE, TARGET), strict=True):
