@@ -65,14 +65,13 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     expected = f"as many cells as in the header, {num_cells}, and no stray quotation mark"
     matches = scan(re.compile(_row(*rows[0])), f"{document}\n", head.end(), expected)
     next(matches)  # the header
-    is_unquoted = mark == "\t" and not _QUOTED_CELL.search(document)
-    prefix = _UNQUOTED if is_unquoted else mark
+    prefix = _UNQUOTED if mark == "\t" and not _QUOTED_CELL.search(document) else mark
     for match in matches:
         for cell in _CELL_WITH_LINES.findall(match[0]):
             if holds_rows(cell, mark, num_cells):
                 line = document.count("\n", 0, match.start()) + 1
                 raise ValueError(f"line {line}: rows between quotation marks")
-        yield Text(*match.span(1), _decode(match[1]), original=f"{prefix}{match[1]}")
+        yield Text(*match.span(1), _decode(match[1]), original=prefix + match[1])
 
 
 def holds_rows(cell: str, delimiter: str, num_cells: int) -> bool:
