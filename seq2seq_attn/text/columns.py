@@ -38,7 +38,7 @@ def choose_columns(
     are_numbers = all(column.isdigit() for column in columns)  # true without columns
     if are_numbers and (is_keyed or not columns):
         if not named:
-            raise _unclear(table, names, languages, "does not name its columns")
+            raise _unclear(table, names, languages, "does not name exactly one column each")
         if columns and not _repeats_order(columns, named, names):
             reason = f"--columns {','.join(columns)} contradicts the keys"
             raise _unclear(table, {key: key for key in named}, languages, reason)
