@@ -97,7 +97,7 @@ def is_memory_error(error: Exception) -> bool:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds & {"MemoryError", "OutOfMemoryError"}:
         return True
-    phrases = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
+    phrases = ("can't allocate memory", "CUDA error: out of memory", "ALLOC_FAILED")
     return any(phrase in str(error) for phrase in phrases)
 
 
