@@ -121,6 +121,8 @@ class UnknownWords(NamedTuple):
         """Return the numbers of a line of natural text, without those in `known_words` and in codes
         that pass. Numbers alone, and text that is split at spaces or into characters, may be
         notation, whose numbers change."""
+        if not any(map(str.isdecimal, text)):
+            return []
         is_text = {self.source.name, self.target.name} <= {"spacy", "sentencepiece"}
         has_words = set(map(kind_of, words)) != {"number"}
         if not (is_text and has_words and "number" in self.words.copied):

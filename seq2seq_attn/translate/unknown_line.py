@@ -60,7 +60,9 @@ def mark_unknown(line: Line, translation: Translation, keep_attention: bool) -> 
 
 def _describe_losses(line: Line, text: str) -> list[str]:
     """Return warnings of words that a translation lacks or repeats, and of changed numbers."""
-    warnings = []
+    warnings: list[str] = []
+    if not line.passed and not line.numbers:
+        return warnings
     counts = Counter(words_in(line.text))
     written = Counter(words_in(text))
     for word in line.passed:
