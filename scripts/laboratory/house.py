@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 193_980,
+    "package: tokens": 194_030,
     "web: lines": 3_472,
     "tests: tokens": 239_590,
     "laboratory: tokens": 63_700,

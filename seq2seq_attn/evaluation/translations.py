@@ -200,8 +200,10 @@ def _how_made(system: System, test_set: EvaluationSet) -> JsonObject:
     }
     if system.search.scorers:
         build_scorers(system.translator, system.search)  # loads the runs that scorers read
-        loaded = system.translator.scorer_runs.items()
-        made_by["scorers_sha256"] = {run: scorer.infos[0].sha256 for run, scorer in loaded}
+        hashes = {}
+        for run, scorer in system.translator.scorer_runs.items():
+            hashes[run] = scorer.infos[0].sha256
+        made_by["scorers_sha256"] = hashes
     layout = system.config.data.layout
     if layout.vector_column is not None:
         made_by["vectors_sha256"] = hash_vectors(layout.vector_files(test_set.source))

@@ -4,6 +4,7 @@ explain out-of-memory errors."""
 import ctypes
 import gc
 import os
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -97,8 +98,8 @@ def is_memory_error(error: Exception) -> bool:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds & {"MemoryError", "OutOfMemoryError"}:
         return True
-    phrases = ("can't allocate memory", "CUDA error: out of memory", "ALLOC_FAILED")
-    return any(phrase in str(error) for phrase in phrases)
+    pattern = "can't allocate memory|CUDA error: out of memory|ALLOC_FAILED"
+    return re.search(pattern, str(error)) is not None
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def choose_columns(
             raise _unclear(table, names, languages, "does not name exactly one column each")
         if columns and not _repeats_order(columns, named, names):
             reason = f"--columns {','.join(columns)} contradicts the keys"
-            raise _unclear(table, {key: key for key in named}, languages, reason)
+            raise _unclear(table, dict(zip(named, named, strict=True)), languages, reason)
         return named, not is_keyed
     if len(columns) != len(languages):
         raise _unclear(table, names, languages, "--columns has too few or too many columns")
@@ -64,8 +64,11 @@ def choose_columns(
 
 def _repeats_order(numbers: Sequence[str], keys: Sequence[str], names: Row) -> bool:
     """Return whether numbers of columns put `keys` in the order in which they stand in `names`."""
-    order = sorted(zip(map(int, numbers), keys, strict=False))
-    return [key for _, key in order] == [key for key in names if key in keys]
+    if len(numbers) != len(keys):
+        return False
+    number_by_key = dict(zip(keys, map(int, numbers), strict=True))
+    by_number = sorted(keys, key=number_by_key.__getitem__)
+    return by_number == sorted(keys, key=list(names).index)
 
 
 def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:

@@ -98,4 +98,4 @@ def find_terms(words: Sequence[str], terms: Mapping[Words, TermT]) -> list[TermT
         if taken.isdisjoint(positions):
             taken.update(positions)
             found[start] = terms[term]
-    return list(dict.fromkeys(found[start] for start in sorted(found)))
+    return list(dict.fromkeys(map(found.__getitem__, sorted(found))))

@@ -117,7 +117,7 @@ def _is_perfect(validations: Sequence[JsonObject], metric: str) -> bool:
     if metric not in METRICS:
         return False
     perfect = 0.0 if METRICS[metric].is_lower_better else 100.0
-    return any(line[metric] == perfect for line in validations)
+    return _best_score(validations, metric) == perfect
 
 
 def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
@@ -125,10 +125,14 @@ def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
     outside the package, whose scale is unknown."""
     if metric not in METRICS or ":" in metric:
         return False
+    best = _best_score(validations, metric)
+    return best > USELESS_ERROR if METRICS[metric].is_lower_better else best < USELESS
+
+
+def _best_score(validations: Sequence[JsonObject], metric: str) -> float:
+    """Return the best score of the validations by a metric of `METRICS`."""
     scores: list[float] = [line[metric] for line in validations]
-    if METRICS[metric].is_lower_better:
-        return min(scores) > USELESS_ERROR
-    return max(scores) < USELESS
+    return min(scores) if METRICS[metric].is_lower_better else max(scores)
 
 
 def _longer_training(config: Config, end: JsonObject) -> str:
@@ -145,7 +149,7 @@ def _longer_training(config: Config, end: JsonObject) -> str:
             settings.append("train.max_epochs=null")
     if "patience" in end["reason"]:
         settings.append("train.validation.patience=null")
-    return " ".join(f"--set {setting}" for setting in settings)
+    return "--set " + " --set ".join(settings)
 
 
 def _describe_metric(name: str, validations: Sequence[JsonObject], best: JsonObject) -> str:

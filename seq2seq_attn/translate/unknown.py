@@ -127,7 +127,7 @@ class UnknownWords(NamedTuple):
         has_words = set(map(kind_of, words)) != {"number"}
         if not (is_text and has_words and "number" in self.words.copied):
             return []
-        ignored = [word for word in words if word in known_words]
+        ignored = filter(known_words.__contains__, words)
         return find_numbers(text, [*ignored, *codes_in(passed)])
 
     def _is_unknown(self, word: str) -> bool:

@@ -40,7 +40,7 @@ def _corpus(tmp_path, monkeypatch):
     write_toy_corpus(Path("corpus"))
 
 
-def test_the_letters_of_korean_syllables_count_as_tokens():
+def test_a_korean_syllable_counts_as_several_tokens():
     side = Side("ko", ["한국어"])
     assert Counts(1, side, side).estimate_tokens("characters") == sum(side.lengths("characters"))
 
@@ -210,14 +210,14 @@ def test_a_closed_list_of_words_has_no_subwords(capsys, kind, tokens):
 
 
 @pytest.mark.parametrize("num_copies", [1, 2, 5])
-def test_copies_of_sentences_do_not_make_a_closed_list(num_copies):
+def test_repeated_sentences_do_not_make_a_closed_list(num_copies):
     random = Random(1)
     lines = [sentence(random).rstrip(".") for _ in range(1_000)] * num_copies
     side = Side("en", lines)
     assert (side.kind, side.is_closed) == ("sentences", False)
 
 
-def test_labels_of_several_words_are_symbols():
+def test_multi_word_labels_are_symbols():
     labels = ["play music", "book a table", "show the weather", "greet"]
     assert Side("en", Random(1).choices(labels, k=300)).kind == "symbols"
 

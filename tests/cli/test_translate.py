@@ -111,7 +111,7 @@ def test_as_many_lines_out_as_in(run, stdin, capfdbinary, data, num_lines):
     assert capfdbinary.readouterr().out.count(b"\n") == num_lines
 
 
-def test_lines_of_old_macs_are_refused(run, stdin):
+def test_carriage_returns_as_line_ends_are_refused(run, stdin):
     stdin(b"Der Hund\rDie Katze\r")
     with pytest.raises(UserError, match="standard input: lines end in carriage returns"):
         translate(input="-", run=run.path, beam_size=1)

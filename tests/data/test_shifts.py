@@ -61,7 +61,7 @@ def test_a_dialogue_whose_targets_are_the_next_or_previous_lines_passes():
     check(lines[1:], lines[:-1])
 
 
-def test_shifted_targets_that_are_parts_of_their_sources_are_refused():
+def test_shifted_substrings_of_the_sources_are_refused():
     _, lines = CAPTIONS
     parts = [line[5:] for line in lines]
     with pytest.raises(UserError, match=r"i\+1 "):

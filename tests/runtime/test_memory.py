@@ -58,7 +58,7 @@ print(resident_mib() - before)
     sys.platform != "linux" or not torch.ops.mkldnn._is_mkldnn_bf16_supported(),
     reason="oneDNN multiplies bfloat16 where the processor does",
 )
-def test_products_of_many_shapes_take_little_memory():
+def test_matrix_products_of_many_shapes_need_little_memory():
     grown = {}
     environment = {name: value for name, value in os.environ.items() if name not in CAPACITIES}
     for argument in ("limited", "default"):

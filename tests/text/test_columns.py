@@ -77,7 +77,7 @@ def test_keys_are_named_without_a_header(write):
     assert read(write("a.jsonl", row), columns="en_long,fr") == [("aa", "b")]
 
 
-def test_numbers_may_repeat_the_order_of_keys(write):
+def test_column_numbers_may_agree_with_the_order_of_the_keys(write):
     assert read(write("a.jsonl", '{"id": "x", "fr": "b", "en": "a"}'), columns="2,1") == [
         ("a", "b")
     ]

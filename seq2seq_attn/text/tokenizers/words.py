@@ -42,8 +42,9 @@ def measure_broken_lines(language: str, lines: Sequence[str]) -> float:
     for new, line in zip(detokenized, lines, strict=True):
         old = one_line(normalize(line))
         inserted = _spaces(new) - _spaces(old)
-        joined = [mark for mark in (" - ", " / ") if mark in old and mark not in new]
-        if inserted or joined:
+        is_dash_joined = " - " in old and " - " not in new
+        is_slash_joined = " / " in old and " / " not in new
+        if inserted or is_dash_joined or is_slash_joined:
             num_broken += 1
     return num_broken / max(1, len(lines))
 
