@@ -74,7 +74,13 @@ class Passing:
         is_new = (word.lower() if self.side["lowercase"] else word) not in self.known
         if self.side["tokenizer"] not in ("spacy", "spaces") and self.words["copied"]:
             return is_new
-        return self.has_unknown_token(word) or (is_new and kind_of(word) in ("number", "code"))
+        if self.has_unknown_token(word):
+            return True
+        return (
+            is_new
+            and self.side["tokenizer"] != "characters"
+            and kind_of(word) in ("number", "code")
+        )
 
     def has_unknown_token(self, word: str) -> bool:
         """Whether a word and one of its tokens are outside the vocabulary."""

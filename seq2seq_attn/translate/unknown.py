@@ -133,13 +133,15 @@ class UnknownWords(NamedTuple):
     def _is_unknown(self, word: str) -> bool:
         """Return whether a word is unknown. If the tokens are words, it is unknown if a token is
         not in the vocabulary, or if a number or code is not in the training text. Otherwise a word
-        is unknown if it is not in the training text. In a text that copies no words, such as a
-        pronunciation dictionary, only tokens can be unknown."""
+        is unknown if it is not in the training text. In a text of characters that copies no words,
+        such as a pronunciation dictionary, only tokens can be unknown."""
         spelled = word.lower() if self.source.lowercase else word
         is_new = spelled not in self.words.known
         if self.source.name not in ("spacy", "spaces") and self.words.copied:
             return is_new
-        return self._has_unknown_token(word) or (is_new and kind_of(word) in ("number", "code"))
+        if self._has_unknown_token(word):
+            return True
+        return is_new and self.source.name != "characters" and kind_of(word) in ("number", "code")
 
     def _has_unknown_token(self, word: str) -> bool:
         return word not in self.vocab and UNK in self.vocab.ids_of(self.source.tokenize(word))

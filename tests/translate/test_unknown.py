@@ -336,7 +336,7 @@ def word_by_word(
 
 def test_new_words_of_a_pronunciation_dictionary_are_known():
     words = WORDS._replace(copied=[])
-    vocab = build_vocab(Counter("rad"))
+    vocab = build_vocab(Counter("RAD"))
     unknown = UnknownWords(words, CharacterTokenizer(), vocab, CharacterTokenizer(), frozenset())
-    assert unknown.read("dara", {}).unknown == []
-    assert unknown.read("dorn", {}).unknown == ["dorn"]
+    assert unknown.read("DARA", {}).unknown == []
+    assert unknown.read("DORN", {}).unknown == ["DORN"]

@@ -23,7 +23,7 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
   function isUnknown(word) {
     const isNew = !kept.has(lowercase ? word.toLowerCase() : word);
     if (!['spacy', 'spaces'].includes(name) && copied.length) return isNew;
-    return hasUnknownToken(word) || (isNew && ['number', 'code'].includes(kindOf(word)));
+    return hasUnknownToken(word) || (isNew && name !== 'characters' && ['number', 'code'].includes(kindOf(word)));
   }
   // Whether a word is copied in translations, as a name is. A word that begins or ends with a known word is a compound.
   function isCopied(word) {
