@@ -185,7 +185,12 @@ def _named_separator(line: str) -> str | None:
 
 def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Dialect:
     """Return the dialect of lines that are read as CSV with a separator and an escape character."""
-    options = {"delimiter": separator, "escapechar": escape, "strict": True}
+    options = {
+        "delimiter": separator,
+        "escapechar": escape,
+        "skipinitialspace": True,
+        "strict": True,
+    }
     rows = [cells for _, cells in _csv_cells(lines, options)]
     if sum(map(len, lines)) > _HEAD_SIZE // 2:
         rows.pop()  # the head may end inside a row

@@ -49,7 +49,7 @@ def test_csv_dialects(write, delimiter, quoting, quotes, last):
     assert read("pairs") == [rows[0], ('She said "no".', "Elle a dit non."), ("", ""), last]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("delimiter", [",", ", ", ";", "|", "\t"])
 def test_quoted_cells_without_a_header(write, delimiter):
     text = "".join(f'"{source}"{delimiter}"{target}"\n' for source, target in PAIRS)
     assert read(write("quoted", text), columns="1,2") == ONE_LINE_PAIRS
