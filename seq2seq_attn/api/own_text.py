@@ -140,7 +140,8 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     `SENTENCE_UPDATES`.
     """
     num_pairs = max(1, counts.num_pairs)
-    num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
+    tokens = tokenizer.target or tokenizer.name
+    num_tokens = counts.estimate_tokens(tokens)
 
     # The size of a batch is the nearest power of two within bounds.
     pairs_per_batch = BATCH_TOKENS * math.sqrt(num_tokens) * num_pairs / num_tokens
@@ -155,9 +156,10 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     updates_per_validation = math.ceil(updates / NUM_VALIDATIONS)
     num_updates = updates_per_validation * NUM_VALIDATIONS
     num_epochs = num_updates * batch_size / num_pairs
+    unit = "characters" if tokens == "characters" else "words"
     log.info(
         f"training: {num_updates:,} updates of {batch_size} pairs ({num_epochs:.0f} epochs), for "
-        f"{num_tokens:,.0f} target tokens; it ends early after {PATIENCE} of {NUM_VALIDATIONS} "
+        f"{num_tokens:,.0f} target {unit}; it ends early after {PATIENCE} of {NUM_VALIDATIONS} "
         "validations without a better score; change with --set train.max_updates, "
         "train.batch.size, train.validation.patience"
     )

@@ -55,9 +55,9 @@ class TextOptions(TypedDict, total=False):
         list[str],
         option(
             "FILE",
-            "Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for "
-            "corpus/train.en and .fr); or the option twice: source file, target file. Without -c, "
-            "its size decides the settings (configs/own*.yaml).",
+            "Your own text: a table (TSV, CSV, JSON, TMX, XLIFF, PO), or a prefix (corpus/train "
+            "for corpus/train.en and .fr); or the option twice: source file, target file. Without "
+            "-c, its size decides the settings (configs/own*.yaml).",
             "--train",
         ),
     ]

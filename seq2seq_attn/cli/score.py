@@ -14,7 +14,7 @@ class ScoreOptions(TypedDict, total=False):
         str,
         typer.Argument(
             metavar="PAIRS",
-            help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).",
+            help="A table (TSV, CSV, JSON, TMX, XLIFF, PO), or a prefix (two files).",
             show_default=False,
         ),
     ]

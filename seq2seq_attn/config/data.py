@@ -83,9 +83,9 @@ class DataConfig(Section):
 
     If `corpus` is `files`, the pairs are read from `train`, `valid` and the values of `test`. Each
     of them is a prefix (`PREFIX.de`, `PREFIX.en`), a `[source file, target file]` pair, or a table
-    (TSV, CSV, JSON, TMX). Files may be compressed. Without `valid`, a tenth of the distinct source
-    sentences, at most 1,000, are set aside for validation, each with one pair. Other pairs with
-    these source sentences are dropped.
+    (TSV, CSV, JSON, TMX, XLIFF, PO). Files may be compressed. Without `valid`, a tenth of the
+    distinct source sentences, at most 1,000, are set aside for validation, each with one pair.
+    Other pairs with these source sentences are dropped.
 
     `source_languages` replaces `source_language` if each sentence is given in several languages. A
     prefix then has a file for each language, a list names a file for each language, and a table has

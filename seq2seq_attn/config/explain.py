@@ -16,8 +16,8 @@ _MAX_PROBLEMS = 3
 _MAX_KEY = 80
 _MAX_NUMBERS = 10
 _TEXT = (
-    "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX), or [source file, target "
-    "file]"
+    "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX, XLIFF, PO), or [source "
+    "file, target file]"
 )
 _HINTS = {
     "data.train": _TEXT,

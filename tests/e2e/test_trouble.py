@@ -37,6 +37,7 @@ COMMANDS = {
     ", but its text is not; the first row is ": (
         "train --train numbers.tsv --columns 1,2 --source-language ru --target-language en"
     ),
+    ": damaged, as are ": "score --run words damaged.tsv --columns 1,2",
     "no pair is left: ": f"{TOY} --run-dir none --set data.max_length=1",
     "usable CUDA GPUs; use auto or cpu": "translate --run words --device cuda:99 Hund",
     "already holds a run; --resume continues it": f"{TOY} --run-dir trained",
@@ -69,6 +70,7 @@ def folder(module_path):
     for language in ("de", "en"):
         (module_path / "short" / f"valid.{language}").write_text("Hund\n" * 24)
     (module_path / "numbers.tsv").write_text("Hund\tdog\t1\n" * 9)
+    (module_path / "damaged.tsv").write_text("Hund\tdog\nMann\n" * 9)
     (module_path / "latin.txt").write_bytes("Der Hund läuft.\n".encode("latin-1"))
     make_toy_run(module_path / "words", toy_config(tokenizer="spacy"))
     make_toy_run(module_path / "fixed", toy_config(attention="fixed"))
