@@ -23,10 +23,10 @@ _UPPER = "A-ZÀ-ÖØ-ÞĆČĐĞİŁŃŐŘŚŞŠŤŮŰŹŻŽΑ-ΫЀ-Я"
 _UNSPACED = "ぁ-ヿ㐀-鿿가-힣"
 _JOINED = (
     rf"(?:(?<=[{_UNSPACED}])(?=[.!?]++[{_UNSPACED}])"
-    rf"|(?<=[^\W\d_{_UPPER}])(?=[.!?]++[{_UPPER}][^\W\d_]*+(?:\s|$)))[.!?]++"
+    rf"|(?<=[^\W\d_{_UPPER}])(?=[.!?]++[{_UPPER}](?![{_UPPER}])[^\W\d_]*+(?:\s|$)))[.!?]++"
 )
 """marks without a space after them, between two characters of Chinese, Japanese or Korean, or
-between a lower-case letter and a capital word"""
+between a lower-case letter and a word with a single capital, which is not the end of a file name"""
 # The lookbehinds let a run of marks match at its start alone, so that the time is linear.
 _END = re.compile(
     rf"(?<![{SENTENCE_ENDS}])(?=[.!?…]*+[{_MARKS}])[{SENTENCE_ENDS}]++"

@@ -61,6 +61,7 @@ def cue_starts(document):
             "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>Ja",
             "WEBVTT a\n\nNOTE a\n\nx\n0:1 --> 0:2\n<v Anna>JA",
         ),
+        ("vtt", "WEBVTT\n\n0:1 --> 0:2\n \na\n\nb", "WEBVTT\n\n0:1 --> 0:2\n \nA\n\nb"),
         ("jsonl", '{"a": 1.0, "de": "x\\u00e4\\""}\r\n\n', '{"a": 1.0, "de": "X\\u00c4\\""}\r\n\n'),
         (
             "jsonl",
@@ -74,6 +75,7 @@ def cue_starts(document):
             '\ufeffsep=|\r\ntext|"a|b"\r\n"X\r\nY"|z',
         ),
         ("csv", "a,b;text\n1;x", "a,b;text\n1;X"),
+        ("csv", 'a, text\n1, "x, y"\n2, z', 'a, text\n1, "X, Y"\n2, Z'),
         ("csv", "a;text\n1;x, y|z", "a;text\n1;X, Y|Z"),
         ("csv", 'a\ttext\n1\tx, "y"; z', 'a\ttext\n1\tX, "Y"; Z'),
         ("csv", '"a"\ttext\n1\tx, y\n2\tx "y"', '"a"\ttext\n1\tX, Y\n2\t"X ""Y"""'),
@@ -92,6 +94,7 @@ def cue_starts(document):
             "---\na: b\n---\n# a\n\n- b\n  c\n\n      d",
             "---\na: b\n---\n# A\n\n- B C\n\n      d",
         ),
+        ("md", "---\n\na\n\n---\n", "---\n\nA\n\n---\n"),
         ("md", "| a | b\\|c |\n|-|-|\n| `d` | e |", "| A | B\\|C |\n|-|-|\n| `d` | E |"),
         (
             "md",
@@ -207,7 +210,7 @@ def test_the_forms_of_a_plural_stay_empty_together():
     "wrong",
     [
         *("a *b*", "- a b", "a `b`", "a [b]", "a b\n\nc", "a | b", "a <b", "# a", "1. a", "***"),
-        *("> a", "===", "---", "~~~", "a\\", "\\", ": a", "$$ a", ":::a"),
+        *("> a", "===", "---", "~~~", "a\\", "\\", ": a", "$$ a", ":::a", "a [b][]"),
     ],
 )
 def test_a_translation_with_other_markup_is_not_written(wrong):
@@ -350,7 +353,10 @@ def test_inline_markdown_moves_with_its_words(source, line, expected):
     assert translate_document(translator, source.encode(), "md") == (expected.encode(), [])
 
 
-@pytest.mark.parametrize("source", [":::note\nHund\n:::\n", "Hund\n: Katze\n", "$$\nHund\n$$\n"])
+@pytest.mark.parametrize(
+    "source",
+    [":::note\nHund\n:::\n", "Hund\n: Katze\n", "$$\nHund\n$$\n", "!!! a\n    b\n", "??? a\n"],
+)
 def test_blocks_of_extended_markdown_stay(source, upper):
     translated, messages = translate_document(upper, source.encode(), "md")
     assert (translated.decode(), len(messages)) == (source, 1)

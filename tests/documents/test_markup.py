@@ -52,6 +52,10 @@ def test_an_unchanged_translation_is_the_same_page(seed, unchanged):
             "<div translate=no>a<p translate=yes>B</p> c</div> D",
         ),
         ("<a class=notranslate>a</a>b &lt;3", "<a class=notranslate>a</a>B &lt;3"),
+        (
+            "<a class=a-notranslate href='?translate=no'>b",
+            "<a class=a-notranslate href='?translate=no'>B",
+        ),
         ("<p>&auml; &#98; c & d", "<p>Ä B C &amp; D"),
         ("a <![CDATA[b]]> c", "A <![CDATA[b]]> C"),
         ("a &lt;b id=&quot;c&quot;&gt; d", "A &lt;b id=&quot;c&quot;&gt; D"),

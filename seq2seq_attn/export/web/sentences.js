@@ -3,7 +3,7 @@ const MARKS = '։؝؞؟۔܀܁܂߹।॥၊။።፧፨᙮᜵᜶។៕᠃᠉᥄�
 const CLOSERS = `(?:[\\])}"'”’›」』】》〉）］｣*_¹²³]|(?:[“‘«»‹]|[ \\u00a0\\u202f][»›])(?![\\p{L}\\p{N}_])|\\[\\p{Nd}+\\])*`;
 const OTHER_MARK = '(?<=[\\u0370-\\u03ff\\u1f00-\\u1fff]);|(?<=[\\u0531-\\u058f]):|፡፡|(?<=[\\u0900-\\u0dff] ?)\\|';
 const [UPPER, UNSPACED] = ['A-ZÀ-ÖØ-ÞĆČĐĞİŁŃŐŘŚŞŠŤŮŰŹŻŽΑ-ΫЀ-Я', 'ぁ-ヿ㐀-鿿가-힣'];
-const AFTER = `(?<=[\\p{L}\\p{Nl}\\p{No}])(?<![${UPPER}])(?=[.!?]+[${UPPER}][\\p{L}\\p{Nl}\\p{No}]*(?:\\s|$))`;
+const AFTER = `(?<=[\\p{L}\\p{Nl}\\p{No}])(?<![${UPPER}])(?=[.!?]+[${UPPER}](?![${UPPER}])[\\p{L}\\p{Nl}\\p{No}]*(?:\\s|$))`;
 const JOINED = `(?:(?<=[${UNSPACED}])(?=[.!?]+[${UNSPACED}])|${AFTER})[.!?]+`; // marks without a space after them
 const OTHER_END = `(?<![.!?…${MARKS}])(?=[.!?…]*[${MARKS}])(?=([.!?…${MARKS}]+${CLOSERS}))\\1\\s*(?!(?<=．)\\p{Nd})(?=\\S)`;
 const COMMON_END = `(?:(?<![.!?…])[.!?…]+|${OTHER_MARK})(?=(${CLOSERS}))\\2\\s+(?=\\S)`;

@@ -45,7 +45,7 @@ def find_texts(document: str, field: str) -> Iterator[Text]:
     names = []
     rows = []
     for mark in delimiter or _find_delimiters(header):
-        cells = re.findall(f"({_cell(mark)})[{mark}]", f"{header}{mark}")
+        cells = re.findall(f"{_spaces(mark)}({_cell(mark)})[{mark}]", f"{header}{mark}")
         for number, cell in enumerate(cells, 1):
             name = _decode(cell).strip()
             names.append(name)
@@ -93,6 +93,12 @@ def _find_delimiters(header: str) -> Sequence[str]:
     return [mark for mark in _DELIMITERS if header.count(mark) == most]
 
 
+def _spaces(delimiter: str) -> str:
+    """Return the pattern of the spaces before a cell that do not belong to it: in CSV, those before
+    quotation marks."""
+    return "" if delimiter == "\t" else '(?: +(?="))?'
+
+
 def _cell(delimiter: str) -> str:
     """Return the pattern of a cell, with or without quotation marks."""
     return rf'(?:"(?:[^"]|"")*"|(?!")[^{delimiter}\r\n]*)'
@@ -101,10 +107,11 @@ def _cell(delimiter: str) -> str:
 def _row(delimiter: str, number: int, num_cells: int) -> str:
     """Return the pattern of a row with `num_cells` cells and the line end. The group of the pattern
     is cell `number`, from 1."""
+    spaces = _spaces(delimiter)
     cell = _cell(delimiter)
-    before = f"(?:{cell}[{delimiter}]){{{number - 1}}}"
-    after = f"(?:[{delimiter}]{cell}){{{num_cells - number}}}"
-    return f"{before}({cell}){after}[\r\n]+"
+    before = f"(?:{spaces}{cell}[{delimiter}]){{{number - 1}}}"
+    after = f"(?:[{delimiter}]{spaces}{cell}){{{num_cells - number}}}"
+    return f"{before}{spaces}({cell}){after}[\r\n]+"
 
 
 def _decode(cell: str) -> str:

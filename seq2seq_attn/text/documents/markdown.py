@@ -9,15 +9,16 @@ from seq2seq_attn.text.documents.base import Form, Text
 from seq2seq_attn.text.documents.markup import MARK, join_texts, split_texts
 from seq2seq_attn.text.documents.placeholders import has_words
 
-_HEAD = re.compile(r"(?s)\A\ufeff?(?:(---|\+\+\+)\s*[\r\n].*?[\r\n]\1[ \t]*(?=[\r\n]|\Z))?")
+_HEAD = re.compile(r"(?s)\A\ufeff?(?:(---|\+\+\+)[ \t]*\r?\n(?=\S).*?[\r\n]\1[ \t]*(?=[\r\n]|\Z))?")
 """a byte-order mark, and front matter"""
 _LINE_START = re.compile(r"\A|(?<=\n)|(?<=\r)(?!\n)")
 _SOFT_BREAK = re.compile(r"(?<!  )(?<!\\)(?:\r\n?|(?<!\r)\n)[ \t>]*")
 """a line break that is not kept, and the markup before the next line"""
-_EXTENDED = re.compile(r"(?m)^[ \t>]*(?::|\$\$)")
-"""matches a definition, a container or a formula, which CommonMark reads as a paragraph"""
+_EXTENDED = re.compile(r"(?m)^[ \t>]*(?::|\$\$|!!!|\?\?\?)")
+"""matches a definition, a container, an admonition or a formula, which CommonMark reads as a
+paragraph"""
 _MARKUP = re.compile(
-    r"(?m)\\?[|#]|\\$|^=+$|^(?::|\$\$)|\[[^\[\]]*\](?![\[(]):?|<code>[^<]*|<[^<>]*?(?= alt=|>)"
+    r"(?m)\\?[|#]|\\$|^=+$|^(?::|\$\$)|\[[^\[\]]*\](?!\[[^\]]|\():?|<code>[^<]*|<[^<>]*?(?= alt=|>)"
 )
 """a mark of tables, headings and extended Markdown, a backslash that ends a line, a reference, code
 in HTML, or a tag without the description of an image"""

@@ -41,7 +41,8 @@ _TAG = re.compile(
 reports"""
 _IS_TRANSLATED = re.compile(
     r"""(?xi)
-    \b(?:translate\s*=\s*["']?(yes|no)\b|mtype=["']protected|notranslate\b)
+    \s(?:(?:its:)?translate\s*=\s*["']?(yes|no)\b|mtype=["']protected
+        |class\s*=\s*(?:["'][^"']*?)?(?<![\w-])notranslate(?![\w-]))
     |^<(?:[^\s:<>]*:)?(?:alt-trans|bpt|code|ept|it|kbd|math|ph|pre|samp|ut|var)[\s>]
     """
 )

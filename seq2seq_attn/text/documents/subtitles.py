@@ -31,7 +31,7 @@ _BEGINS_TEXT = re.compile(rf"\s*(?:[-–—]|{TAG.pattern})")
 
 
 def find_texts(document: str, languages: str) -> Iterator[Text]:
-    """Yield the texts of subtitles. A blank line ends a cue in WebVTT, but not in SRT. Tags and
+    """Yield the texts of subtitles. An empty line ends a cue in WebVTT, but not in SRT. Tags and
     spaces at the ends of a text do not belong to the text, nor do dashes before the text.
 
     Raises ValueError if a line of time stamps is damaged, or if the document has no time stamps.
@@ -57,7 +57,7 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
             if start >= stop:
                 start = line.start()
             stop = line.end()
-        elif is_time or is_vtt:
+        elif is_time or (is_vtt and not line[0].strip("\r\n")):
             is_in_cue = is_time
     if not has_times:
         raise ValueError("no line of times with -->")
