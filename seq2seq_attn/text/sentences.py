@@ -55,6 +55,11 @@ _ABBREVIATION = re.compile(
 """an abbreviation or an ordinal number, its full stop, and the first character of the next word"""
 
 
+def split_line(line: str, into_sentences: bool) -> list[str]:
+    """Return the sentences of a line, or the line as a single sentence."""
+    return split_sentences(line) if into_sentences else [line]
+
+
 def split_sentences(line: str) -> list[str]:
     """Return the sentences of a line, each with the white space after it. Control characters become
     spaces. Marks and digits alone, such as the number of a list item, are no sentence."""

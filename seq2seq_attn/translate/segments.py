@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.scripts import UNSPACED_SENTENCES, usual_script
-from seq2seq_attn.text.sentences import split_sentences
 from seq2seq_attn.text.tokenizers.several import join_columns
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.vocab import UNK
@@ -107,15 +106,11 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 
 
 def split_lines(
-    translator: Translator,
-    lines: Sequence[str],
-    *,
-    into_sentences: bool,
-    terms: Terms | None = None,
+    translator: Translator, lines: Sequence[Sequence[str]], terms: Terms | None = None
 ) -> list[list[Segment]]:
-    """Return the segments of each line. With `into_sentences`, each sentence is a segment,
-    otherwise the whole line; no line is split inside a source term of `terms`. A line or sentence
-    that is too long is cut into pieces. A blank line has no segments.
+    """Return the segments of each line, which is a list of sentences. Each sentence is a segment,
+    but no line is split inside a source term of `terms`. A sentence that is too long is cut into
+    pieces. A blank line has no segments.
 
     If target tokens are source positions, no line is cut, because the positions count from the
     start of the line.
@@ -124,12 +119,12 @@ def split_lines(
     language = translator.languages[1]
     within_sentence = " " if separates_words(language) else ""
     has_spaces = usual_script(language) not in UNSPACED_SENTENCES  # between sentences
-    sentences_by_line = [split_sentences(line) if into_sentences else [line] for line in lines]
     if terms is not None:
-        sentences_by_line = list(map(terms.join_split, sentences_by_line))
-    tokenized = iter(source.tokenize_many(list(chain.from_iterable(sentences_by_line))))
+        lines = list(map(terms.join_split, lines))
+    tokenized = iter(source.tokenize_many(list(chain.from_iterable(lines))))
     segments_by_line = []
-    for line, sentences in zip(lines, sentences_by_line, strict=True):
+    for sentences in lines:
+        line = "".join(sentences)
         segments = []
         separator = ""
         for sentence in sentences:

@@ -32,6 +32,7 @@ from seq2seq_attn.search import required
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.glossary import Glossary
+from seq2seq_attn.text.sentences import split_line
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
@@ -222,10 +223,13 @@ class Translator:
         """Return the translations of each line of a chunk. With `unk="pass"`, unknown words pass
         through the translations."""
         if self._unknown is None or plan.options.unk != "pass":
-            translated = self._translate_texts(lines, plan)
+            sentences_by_line = [split_line(line, plan.splits_sentences) for line in lines]
+            translated = self._translate_texts(sentences_by_line, plan)
             return [list(map(name_unknown, translations)) for translations in translated]
 
-        def translate(texts: Sequence[str], keep_attention: bool) -> list[list[Translation]]:
+        def translate(
+            texts: Sequence[Sequence[str]], keep_attention: bool
+        ) -> list[list[Translation]]:
             keep_attention = keep_attention and self.has_attention
             return self._translate_texts(texts, plan._replace(keep_attention=keep_attention))
 
@@ -238,15 +242,15 @@ class Translator:
             warn=plan.warn,
         )
 
-    def _translate_texts(self, lines: Sequence[str], plan: Plan) -> list[list[Translation]]:
-        """Return the translations of each line by the model.
+    def _translate_texts(
+        self, lines: Sequence[Sequence[str]], plan: Plan
+    ) -> list[list[Translation]]:
+        """Return the translations of each line by the model. A line is a list of sentences.
 
         The lines are split into segments, and segments of similar length are translated together.
         """
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
-        segments_by_line = split_lines(
-            self, lines, into_sentences=plan.splits_sentences, terms=plan.terms
-        )
+        segments_by_line = split_lines(self, lines, plan.terms)
         segments: list[Segment] = []
         for line_segments in segments_by_line:
             if line_segments:

@@ -29,7 +29,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.known_words import KnownWords, StandIn, kind_of, replace_words, words_in
 from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.text.normalize import normalize
-from seq2seq_attn.text.sentences import split_sentences
+from seq2seq_attn.text.sentences import split_line
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
 from seq2seq_attn.translate.numbers import find_numbers
@@ -49,8 +49,9 @@ _NUM_CHECKED = 200
 or more, are target tokens and unknown. In captions by two runs, it is at most 6 % of the words of
 the source language, 16 % of a third language, and 30 to 98 % of the target language."""
 
-TranslateTexts = Callable[[Sequence[str], bool], list[list[Translation]]]
-"""translates texts; the second argument says whether translations keep their attention"""
+TranslateTexts = Callable[[Sequence[Sequence[str]], bool], list[list[Translation]]]
+"""translates lines, each a list of sentences; the second argument says whether translations keep
+their attention"""
 Option = tuple[int, int, float, list[Translation]]
 """numbers of lost and of doubtful stand-ins of a version, the negative log-probability, and the
 translations"""
@@ -79,10 +80,13 @@ class UnknownWords(NamedTuple):
         Args:
             line: the line.
             is_unknown: remembers whether each word is unknown; new words are added.
-            into_sentences: whether to put a space between sentences.
+            into_sentences: whether to split the line into sentences.
             known_words: words that count as known.
         """
-        text = normalize(" ".join(split_sentences(line)) if into_sentences else line)
+        split = split_line(line, into_sentences)
+        sentences = [f"{normalize(sentence)} " for sentence in split]
+        sentences[-1] = sentences[-1].rstrip()
+        text = "".join(sentences)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
         passed = []
@@ -111,7 +115,8 @@ class UnknownWords(NamedTuple):
         versions = []
         for stand_ins in self._assign(passed, words):
             new_words = spelled | {word: pair.source for word, pair in stand_ins.items()}
-            versions.append(Version(replace_words(text, new_words.get), stand_ins))
+            read = [replace_words(sentence, new_words.get) for sentence in sentences]
+            versions.append(Version(read, stand_ins))
         numbers = self._numbers_to_keep(text, words, passed, known_words)
         return Line(text, unknown, passed, versions, notes, numbers)
 
@@ -205,7 +210,7 @@ class UnknownWords(NamedTuple):
         plain = []
         for line in read_lines:
             if line.versions and not line.versions[0].stand_ins:
-                plain.append(line.versions[0].text)
+                plain.append(line.versions[0].sentences)
         plain_results = iter(translate(plain, keep_attention))
         restored = self._restore(read_lines, translate)
         results = []
@@ -244,7 +249,7 @@ class UnknownWords(NamedTuple):
                         if version.stand_ins:
                             asked.append((line, version, tried))
             # The best version is chosen by the attention to the stand-ins.
-            results = translate([version.text for _, version, _ in asked], True)
+            results = translate([version.sentences for _, version, _ in asked], True)
             for (line, version, tried), translations in zip(asked, results, strict=True):
                 tried.append(self._rate(line, version, translations))
         return options

@@ -12,9 +12,9 @@ from seq2seq_attn.translate.translation import Translation, name_unknown
 
 
 class Version(NamedTuple):
-    """A text that the model reads in place of a line."""
+    """The sentences that the model reads in place of a line. A stand-in never splits a sentence."""
 
-    text: str
+    sentences: Sequence[str]
     stand_ins: Mapping[str, StandIn]
     """the stand-in of each unknown word"""
 
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     passed: Sequence[str]
     """the unknown words that stay as they are"""
     versions: Sequence[Version]
-    """the texts that the model reads; none if the whole line stays as it is"""
+    """the sentences that the model reads; none if the whole line stays as it is"""
     notes: Sequence[str]
     """warnings of words that are read in another case"""
     numbers: Sequence[str] = ()

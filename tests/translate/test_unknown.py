@@ -224,10 +224,10 @@ def test_a_sign_belongs_to_the_number_that_follows_it():
 def test_words_end_where_sentences_end():
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
     line = unknown.read("Das Rad kostet.Das Rad sieht.", {}, True)
-    assert ([version.text for version in line.versions], line.unknown) == (
-        ["Das Rad kostet. Das Rad sieht."],
-        [],
-    )
+    [version] = line.versions
+    assert (version.sentences, line.unknown) == (["Das Rad kostet. ", "Das Rad sieht."], [])
+    [version, _] = unknown.read("Paul sieht X. Rad", {}, True).versions
+    assert version.sentences == ["Paul sieht Mann. Rad"]
     unchanged = unknown.read("kostbar.Haus", {}, True)
     assert (unchanged.text, unchanged.versions) == ("kostbar.Haus", [])
 
@@ -252,14 +252,14 @@ def test_attention_is_kept_only_if_it_is_asked_for():
 def test_characters_of_names_are_translated(line):
     vocab = build_vocab(Counter(CharacterTokenizer().tokenize("EinSportler nadkosetDRa")))
     unknown = UnknownWords(WORDS, CharacterTokenizer(), vocab, CharacterTokenizer(), frozenset())
-    assert [version.text for version in unknown.read(line, {}).versions] == [line]
+    assert [version.sentences for version in unknown.read(line, {}).versions] == [[line]]
 
 
 @pytest.mark.parametrize("number", ["drei", "Drei"])
 def test_stand_ins_that_the_line_has_are_not_taken(number):
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
     line = unknown.read(f"Paul sieht Kowalski {number} 4711", {})
-    assert [version.text for version in line.versions] == ["Paul sieht Mann drei vier"]
+    assert [version.sentences for version in line.versions] == [["Paul sieht Mann drei vier"]]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def translate(lines, *, words=WORDS, keep_attention=True, known_words=None, sour
     unknown = UnknownWords(words, source, VOCAB, target, frozenset())
 
     def translate_texts(texts, keep_attention):
-        return [[word_by_word(text, source, target, **options)] for text in texts]
+        return [[word_by_word("".join(text), source, target, **options)] for text in texts]
 
     results = unknown.translate(
         lines, translate_texts, keep_attention=keep_attention, known_words=known_words, warn=print

@@ -7,7 +7,7 @@ function lineTranslator({ translateSentence, ...one }) {
   // The sentences of a text, or the whole text for a model that was trained on lines with several sentences.
   const sentencesOf = (text) => (run.lines.one_sentence ? splitSentences(text).filter((sentence) => tokenize(sentence).length) : [text]);
 
-  // The forms in which the model reads a line: `text` with `standIns` for unknown words; `isKept` if the line is not translated.
+  // The forms in which the model reads a line: `sentences` with `standIns` for unknown words; `isKept` if the line stays as `text`.
   const plans = new Map();
   function plan(line, beamSize = run.search.beam_size) {
     const key = JSON.stringify([line, beamSize]);
@@ -15,15 +15,15 @@ function lineTranslator({ translateSentence, ...one }) {
     return plans.get(key);
   }
   function makePlan(line, beamSize) {
-    const plain = { text: line, standIns: new Map() };
+    const plain = { sentences: sentencesOf(line), standIns: new Map() };
     if (!passer || !line.trim()) return plain;
     const text = normalized(line, false);
-    const whole = run.lines.one_sentence ? normalized(splitSentences(text).join(' '), false) : text;
-    const versions = passer.versionsOf(whole);
+    const sentences = sentencesOf(text).map((sentence) => `${normalized(sentence, false)} `);
+    const versions = passer.versionsOf(sentences);
     if (versions.length < 2) return versions[0] ?? { ...plain, text, isKept: true };
     const rate = ({ standIns, ...version }) => {
-      const result = putBack(standIns, translateWhole(version.text, { beamSize }));
-      const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(whole, word));
+      const result = putBack(standIns, translateWhole(version.sentences, { beamSize }));
+      const changed = [...standIns.keys()].filter((word) => passer.count(result.text, word) !== passer.count(text, word));
       return { ...result, ...version, standIns, numLost: result.numLost + changed.length };
     };
     const ranked = versions.slice(0, 4).map(rate);
@@ -40,10 +40,9 @@ function lineTranslator({ translateSentence, ...one }) {
     });
     return line;
   }
-  // Translate a text. All options except `beamSize` concern the first sentence only. The attention of all sentences is joined
+  // Translate sentences. All options except `beamSize` concern the first sentence only. The attention of all sentences is joined
   // into a matrix whose last column is the end of each sentence.
-  function translateWhole(text, options) {
-    const sentences = sentencesOf(text);
+  function translateWhole(sentences, options) {
     const results = sentences.map((sentence, number) => translateSentence(sentence, number ? { beamSize: options.beamSize } : options));
     if (results.length === 1) return results[0];
     const [source, tokens] = ['source', 'tokens'].map((side) => results.flatMap((result) => result[side]));
@@ -63,9 +62,9 @@ function lineTranslator({ translateSentence, ...one }) {
     return { source, tokens, text: joinTexts(sentences, results.map((result) => result.text)), logProb, weights };
   }
   function translate(line, options = {}) {
-    const { text, standIns, isKept } = plan(line, options.beamSize);
+    const { sentences, text, standIns, isKept } = plan(line, options.beamSize);
     if (isKept) return { tokens: [], text, logProb: 0, weights: [] };
-    return putBack(standIns, translateWhole(text, options));
+    return putBack(standIns, translateWhole(sentences, options));
   }
   // A sentence, its unknown words, and whether its translation is too short by data/line_facts.py.
   function translatePart(sentence, { standIns, ...options }) {

@@ -63,7 +63,7 @@ function recall() {
 }
 
 // The sentences into which a model splits a text.
-const sentencesFor = (one, text) => one.sentencesOf(one.plan(text, beamSize ?? undefined).text);
+const sentencesFor = (one, text) => one.plan(text, beamSize ?? undefined).sentences;
 
 function recallChoice(one, text, { prefix = [], force = {}, blocked = [] }, problems) {
   const numPositions = one.tokenizeSource(text).length + 1;

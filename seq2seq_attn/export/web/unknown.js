@@ -36,8 +36,9 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
     if (name === 'characters') return isCopied(word) && kindOf(word) !== 'name';
     return hasUnknownToken(word) || isCopied(word);
   }
-  // The versions that the model reads in place of a line. There are none if the line is not translated.
-  function versionsOf(line) {
+  // The versions that the model reads in place of the sentences of a line. There are none if the line is not translated.
+  function versionsOf(sentences) {
+    const line = sentences.join('');
     const all = new Set(wordsIn(line));
     const [spelled, passed, present] = [new Map(), [], new Set(wordsIn(line.toLowerCase()))];
     for (const word of [...all].filter(isUnknown)) {
@@ -46,13 +47,14 @@ function passing({ words: { pattern, known, numbers, others, copied }, source: {
       else if (passes(word)) passed.push(word);
     }
     if (line && [...all].every((word) => passed.includes(word) || (copied.includes('numbers') && kindOf(word) === 'number'))) return [];
+    const readAs = (written, standIns) => ({ sentences: sentences.map((sentence) => replaceWords(sentence, written)), standIns });
     const [free, freeNumbers] = [others, numbers].map((pairs) => pairs.filter(([source]) => !present.has(source.toLowerCase())));
     const versions = Array.from({ length: passed.length && Math.max(free.length, freeNumbers.length) }, (_, first) => {
       const standIns = assign(passed, freeNumbers.length ? freeNumbers : free, free, first);
       const sources = [...standIns].map(([word, [source]]) => [word, source]);
-      return { text: replaceWords(line, new Map([...spelled, ...sources])), standIns };
+      return readAs(new Map([...spelled, ...sources]), standIns);
     });
-    return versions.length ? versions : [{ text: replaceWords(line, spelled), standIns: new Map() }];
+    return versions.length ? versions : [readAs(spelled, new Map())];
   }
   // The translation with the unknown words in place of their stand-ins, the number of stand-ins that the translation lacks, and
   // the number of stand-ins to which another token than their target word attends most.
