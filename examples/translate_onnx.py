@@ -84,6 +84,8 @@ def translate(folder: Path, line: str) -> str:
     says so."""
     check(folder)
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    line = re.sub("[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]", "", line)
+    line = normalize("NFC", re.sub("[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029]", " ", line))
     warn_about_sentences(about, line)
     prepare, step = (
         onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")

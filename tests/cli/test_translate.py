@@ -125,6 +125,8 @@ def test_texts_files_and_stdin_are_the_same(run, tmp_path, stdin, capfdbinary):
     expected = capfdbinary.readouterr().out
     texts = [translation.text for translation in load(run.path).translate(SOURCE)]
     assert expected.decode().split("\n") == [*texts, ""]
+    translate(["\n".join(SOURCE)], run=run.path)
+    assert capfdbinary.readouterr().out == expected
     translate(input=tmp_path / "in", run=run.path)
     assert capfdbinary.readouterr().out == expected
     translate(input=tmp_path / "in.gz", output=tmp_path / "out.gz", run=run.path)

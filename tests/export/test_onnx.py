@@ -25,7 +25,7 @@ from tests.toy_run import make_toy_run, toy_config
 LINES = [
     "Ein Hund rennt.",
     "Zwei Männer",
-    "das Kind schläft",
+    "das Kind schla\u0308ft\ufeff",
 ]  # the package splits lines longer than data.max_length
 SIDE = {"tokenizer": "spacy", "language": "de", "lowercase": True}
 EXAMPLE = ROOT / "examples" / "translate_onnx.py"

@@ -131,3 +131,8 @@ def test_a_stand_in_that_the_line_has_in_capitals_is_not_taken():
     about = ABOUT | {"words": ABOUT["words"] | {"numbers": WORDS.numbers[:1]}}
     values = {"about": about, "pairs": PAIRS, "lines": ["DREI kostet 4711"], "ending": ""}
     assert call(f"{DICTIONARY}({json.dumps(values)})") == ["three costs 4711"]
+
+
+def test_each_line_is_a_sentence():
+    model = "{ run: { lines: {}, search: {} }, tokenizeSource: (text) => [text] }"
+    assert call(f"lineTranslator({model}).sentencesOf('a\\nb')") == ["a", "b"]

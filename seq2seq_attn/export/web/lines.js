@@ -5,7 +5,8 @@ function lineTranslator({ translateSentence, ...one }) {
   const passer = run.words && run.search.unk === 'pass' ? passing(run, hasUnknownToken) : null;
   const putBack = (standIns, result) => (standIns.size ? passer.putBack(standIns, result, one.detokenize) : result);
   // The sentences of a text, or the whole text for a model that was trained on lines with several sentences.
-  const sentencesOf = (text) => (run.lines.one_sentence ? splitSentences(text).filter((sentence) => tokenize(sentence).length) : [text]);
+  const splitLine = (line) => (run.lines.one_sentence ? splitSentences(line) : [line]);
+  const sentencesOf = (text) => text.split('\n').flatMap(splitLine).filter((sentence) => tokenize(sentence).length);
 
   // The forms in which the model reads a line: `sentences` with `standIns` for unknown words; `isKept` if the line stays as `text`.
   const plans = new Map();
@@ -18,7 +19,7 @@ function lineTranslator({ translateSentence, ...one }) {
     const plain = { sentences: sentencesOf(line), standIns: new Map() };
     if (!passer || !line.trim()) return plain;
     const text = normalized(line, false);
-    const sentences = sentencesOf(text).map((sentence) => `${normalized(sentence, false)} `);
+    const sentences = sentencesOf(line).map((sentence) => `${normalized(sentence, false)} `);
     const versions = passer.versionsOf(sentences);
     if (versions.length < 2) return versions[0] ?? { ...plain, text, isKept: true };
     const rate = ({ standIns, ...version }) => {
