@@ -147,6 +147,7 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
         "data.train": [Path("a.de"), Path("a.en")],
         "data.data_dir": Path("x"),
         "data.limit": {"train": 3},
+        "search.scorers": {"fusion": {}},
     }
     seq2seq_attn.train_model("quickstart", settings)
     [config] = trained
@@ -160,6 +161,7 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
         "data.train": ["a.de", "a.en"],
         "data.data_dir": "x",
         "data.limit.train": 3,
+        "search.scorers.fusion": {},
     }
     assert flat | expected == flat
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from seq2seq_attn.api.evaluate import evaluate
-from seq2seq_attn.api.settings import ConfigNames, Layers, OwnText, find_layers
+from seq2seq_attn.api.settings import LIMITS, ConfigNames, Layers, OwnText, find_layers
 from seq2seq_attn.api.shared_output import share_output
 from seq2seq_attn.config import Config, dump_config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
@@ -104,9 +104,12 @@ def compare(
     if at_once is not None and at_once < 1:
         raise UsageError(f"at_once={at_once}: expected 1 or more")
     import_variants(imports)
-    layers = find_layers(config, settings, text)
+    variations = {key: list(values) for key, values in (vary or {}).items()}
+    # No number of updates is chosen for the text if the arms vary it.
+    limits = {key: variations[key][0] for key in LIMITS if variations.get(key)}
+    layers = find_layers(config, settings, text, varied=limits)
     layers.config_names[:] = with_default(layers.config_names)
-    planned = plan_runs(layers, vary or {}, list(dict.fromkeys(seeds)), output=output)
+    planned = plan_runs(layers, variations, list(dict.fromkeys(seeds)), output=output)
     return train_and_compare(planned, at_once, imports=imports)
 
 

@@ -28,7 +28,7 @@ from seq2seq_attn.text.languages import CODE, CODES_BY_NAME, short_code
 ConfigNames = str | Path | Sequence[str | Path] | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
 
-_LIMITS = ("train.max_epochs", "train.max_updates")
+LIMITS = ("train.max_epochs", "train.max_updates")
 """settings that limit the duration of training"""
 
 log = logging.getLogger(__name__)
@@ -66,6 +66,7 @@ def find_layers(
     *,
     from_run: Path | None = None,
     resumed: Path | None = None,
+    varied: Settings | None = None,
 ) -> Layers:
     """Return the layers of a configuration: the files, the settings, and settings for the text.
 
@@ -78,6 +79,7 @@ def find_layers(
         text: the user's parallel text, if there is one.
         from_run: a run to fine-tune. Its configuration has a name, languages and settings.
         resumed: a run to resume. Its configuration has a name, languages and settings.
+        varied: settings that the caller will vary, with any of their values.
 
     Raises:
         UsageError: a configuration does not exist; `--from`, `--valid` or `--test` is given without
@@ -86,9 +88,9 @@ def find_layers(
             an existing file.
         UserError: a file does not exist or cannot be read.
     """
-    layers = Layers(list_names(config or ()), [settings or {}])
+    layers = Layers(list_names(config or ()), [varied or {}, settings or {}])
     if from_run is not None:
-        layers.settings.append({"data.vocab_from": from_run, "train.start_from": from_run})
+        layers.settings.insert(0, {"data.vocab_from": from_run, "train.start_from": from_run})
         if "train_text" not in text:
             raise UsageError(f"--from {from_run}: expected --train TEXT, the text to tune it on")
         if resumed is None:
@@ -213,7 +215,7 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
         chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
     tokenizer = Layers(names, [chosen, *layers.settings]).load().data.tokenizer
     warn_about_unspaced_targets(counts.target, tokenizer)
-    if is_set.keys().isdisjoint(_LIMITS):
+    if is_set.keys().isdisjoint(LIMITS):
         chosen |= choose_budget(counts, tokenizer)
     else:
         # The epochs of the packaged configuration must not limit the user's number of updates.

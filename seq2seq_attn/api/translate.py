@@ -229,8 +229,9 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
 def _join_sources(texts: Sequence[str], number: int) -> list[str]:
     """Return one line per sentence, with the `number` sources of a sentence separated by tabs.
 
-    With one source, each line of a text is a sentence. A text with tabs is the line of a sentence. If no text contains a tab, `number` consecutive
-    texts are the sources of a sentence.
+    With one source, each line of a text is a sentence. With several, a text with tabs is the line
+    of a sentence. If no text contains a tab, `number` consecutive texts are the sources of a
+    sentence.
     """
     if number == 1:
         return "\n".join(text.rstrip("\n") for text in texts).split("\n")

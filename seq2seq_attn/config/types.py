@@ -47,7 +47,8 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the values of nested mappings by dotted key."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        if isinstance(value, dict):
+        # A scorer without options is a setting too.
+        if isinstance(value, dict) and (value or not prefix.endswith(".scorers.")):
             flat |= _flatten(value, f"{prefix}{key}.")
         else:
             flat[prefix + key] = value

@@ -219,7 +219,7 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     Raises:
         UsageError, UserError: see `find_extra`.
     """
-    hashes = [_hash_files(text, data.layout) for text in find_extra(data)]
+    hashes = [[*_hash_files(text, data.layout), *text.columns] for text in find_extra(data)]
     if not hashes:
         return {}
     return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab}}

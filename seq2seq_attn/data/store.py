@@ -250,8 +250,9 @@ class PreparedCorpus:
 
         `content` is a hash of all files except the metadata and the known words, so that `content`
         does not depend on how the files were made. `train` is a hash of the training text, which
-        does not depend on the tokenizer. `mixed`, which exists only with `data.mix`, is the `train`
-        hash of the corpus from which pairs are drawn.
+        does not depend on the tokenizer. `words`, which exists only with `data.vocab_from`, is the
+        hash of the known words of the other run. `mixed`, which exists only with `data.mix`, is the
+        `train` hash of the corpus from which pairs are drawn.
 
         Args:
             sides: the side that the run translates from, and the side that it translates to.
@@ -261,6 +262,8 @@ class PreparedCorpus:
         content.pop(WORDS, None)
         train = [self._hashes[f"train.{side}.txt"] for side in sides]
         hashes = {"content": sha256_of_values(content), "train": sha256_of_values(train)}
+        if "words" in self.meta:
+            hashes["words"] = self.meta["words"]
         if "mix" in self.meta:
             hashes["mixed"] = self.meta["mix"]["text"]
         return hashes

@@ -19,6 +19,7 @@ from seq2seq_attn.data.draft import EXTRA, Draft
 from seq2seq_attn.data.store import RUN_CORPUS, iter_exact, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import ListedFiles, check_files
+from seq2seq_attn.text.known_words import WORDS
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import NoSource, Source
@@ -89,11 +90,17 @@ def vocab_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     sides = SIDES if data.layout.columns else SIDES[1:]
     files = {side: check_files(vocab_dir, prefix=f"{side}.") for side in sides}
     identity: dict[str, Any] = {"vocab_from": files}
+    # `vocab_dir` is the other run, or the run of this corpus, which keeps the hash of the other
+    # run's known words as `words`, and of its text as `mixed`.
+    is_other_run = vocab_dir == data.vocab_from
+    corpus = ListedFiles(vocab_dir).read_json(RUN_CORPUS)
+    words = corpus.get("words")
+    if is_other_run:
+        words = check_files(vocab_dir, prefix=WORDS).get(WORDS)
+    if words:
+        identity["words"] = words
     if data.mix:
-        # `vocab_dir` is the other run, or the run of this corpus, which keeps the hash of the other
-        # run's text as `mixed`.
-        key = "train" if vocab_dir == data.vocab_from else "mixed"
-        text = ListedFiles(vocab_dir).read_json(RUN_CORPUS)[key]
+        text = corpus["train" if is_other_run else "mixed"]
         identity["mix"] = {"weight": data.mix, "text": text}
     return identity
 

@@ -11,6 +11,7 @@ from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.runtime.threads import choose_threads, read_cpu_times
 from seq2seq_attn.search.steps import Ensemble, step_model
+from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.translate.translator import Translator
 
@@ -94,10 +95,10 @@ def _join_models(
 
 
 def check_alike(runs: Sequence[Run]) -> None:
-    """Check that runs are distinct and share their tokenizers and vocabularies.
+    """Check that runs are distinct, and share their languages, tokenizers and vocabularies.
 
     Raises:
-        UsageError: a run is given twice, or runs differ in these files.
+        UsageError: a run is given twice, or runs differ in languages or in these files.
         UserError: a file of a run is missing or damaged.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):
@@ -105,7 +106,13 @@ def check_alike(runs: Sequence[Run]) -> None:
             f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones"
         )
     first = runs[0]
+    languages = _languages(first)
     for run in runs[1:]:
+        if _languages(run) != languages:
+            raise UsageError(
+                f"{first.path} and {run.path} have different languages; an ensemble needs runs of "
+                "one direction"
+            )
         for side in SIDES:
             expected = first.tokenizer_hashes(side).items()
             differing = {name for name, _ in expected ^ run.tokenizer_hashes(side).items()}
@@ -114,3 +121,9 @@ def check_alike(runs: Sequence[Run]) -> None:
                     f"{first.path} and {run.path} differ in {', '.join(sorted(differing))}; an "
                     "ensemble needs runs trained on the same prepared data"
                 )
+
+
+def _languages(run: Run) -> list[str]:
+    """Return the codes of the languages of sources and target."""
+    data = run.config.data
+    return list(map(short_code, [*data.sources, data.target_language]))

@@ -275,6 +275,19 @@ def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
         train_and_compare(plan("base", {}, [1], settings(toy, *overlay), "out"))
 
 
+def test_a_varied_number_of_epochs_replaces_the_chosen_updates(toy, monkeypatch):
+    planned = []
+    monkeypatch.setattr(
+        comparison, "train_and_compare", lambda runs, *_, **__: planned.extend(runs)
+    )
+    languages = {"source_language": "de", "target_language": "en"}
+    vary = {"train.max_epochs": [3, 6]}
+    comparison.compare(vary=vary, seeds=[1], train_text="toy/train", **languages)
+    trained = [config.train for _, config in planned]
+    assert [(train.max_epochs, train.max_updates) for train in trained] == [(3, None), (6, None)]
+    assert trained[0].validation.patience is None
+
+
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):
     seen = []
     monkeypatch.setattr(comparison, "train_runs", lambda planned, **_: seen.extend(planned) or seen)

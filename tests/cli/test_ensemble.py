@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import list_files, read_json
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.lines import read_lines
 from tests.cli.command_line import assert_fails, outputs
@@ -40,6 +40,16 @@ def test_translate_with_two_runs(runs, capsys, tmp_path):
     assert texts != [translation.text for translation in alone]
     with np.load(tmp_path / "maps.npz") as arrays:
         np.testing.assert_allclose(arrays["attention_0"], expected[0].attention, atol=1e-6)
+
+
+def test_runs_of_two_directions_are_refused(capsys):
+    shutil.copytree("additive", "backwards")
+    config = Path("backwards/config.yaml")
+    text = config.read_text().replace("source_language: de", "source_language: en")
+    config.write_text(text.replace("target_language: en", "target_language: de"))
+    list_files(Path("backwards"), [config])
+    names = "--run additive --run backwards".split()
+    assert_fails(capsys, "translate", *names, "Hund", code=2, message="languages")
 
 
 def test_score_takes_one_run(capsys):

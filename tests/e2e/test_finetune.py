@@ -11,7 +11,10 @@ from seq2seq_attn import train_model
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.vocabs import vocab_identity
+from seq2seq_attn.files import list_files
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.known_words import KnownWords
 from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -99,8 +102,23 @@ def test_mixing_adds_pairs_of_the_old_text(mix):
 @pytest.mark.parametrize("name", ["finetune", "language-model"])
 def test_text_that_a_run_mixed_in_is_not_inherited(name, tmp_path):
     tuned = tmp_path / "tuned.yaml"
-    tuned.write_text("data: {mix: 1, vocab_from: old}\n", "utf-8")
-    assert load_config([str(tuned), name]).data.mix == 0
+    tuned.write_text("data: {mix: 1, vocab_from: old, columns: [2, 1]}\n", "utf-8")
+    data = load_config([str(tuned), name]).data
+    assert (data.mix, data.columns) == (0, [])
+
+
+def test_another_run_may_give_the_weights():
+    shutil.copytree("old", "other")
+    tune("--set=train.start_from=other")
+    assert Run(Path("new")).config.train.start_from == Path("other")
+
+
+def test_other_words_of_the_old_run_make_another_corpus():
+    data = load_config(["old/config.yaml"], {"data.vocab_from": "old"}).data
+    before = vocab_identity(data, Path("old"))
+    KnownWords(frozenset(), [], [], []).save(Path("old/words.json"))
+    list_files(Path("old"), [Path("old/words.json")])
+    assert vocab_identity(data, Path("old")) != before
 
 
 def num_denied(notes):
