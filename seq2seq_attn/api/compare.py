@@ -35,6 +35,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.log_start import log_audit
 from seq2seq_attn.train.session import RUNS_DIR, locked
 
 NUM_THREADS = 1
@@ -206,8 +207,7 @@ def prepare_corpora(planned: Sequence[PlannedRun]) -> None:
         data = config.data.model_dump_json()
         if data not in contents:
             prepared = prepare_corpus(config)
-            for note in prepared.meta["notes"]:
-                log.info(note)
+            log_audit(prepared)
             contents[data] = prepared.text_hashes()["content"]
         if run.is_finished() and run.text_hashes["content"] != contents[data]:
             raise UserError(

@@ -120,11 +120,14 @@ def _write_training_text(
     assigned = assign(pairs, chosen, dropped, side)
     counts = _write_pairs(draft, data, text, assigned, links, splits)
     if sets_aside:
-        draft.notes.append(
+        note = (
             f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside "
             "(chosen by a hash of their sources), because no --valid was given; "
             f"{counts[None]:,} more (with these sources, or noise) removed from the training pairs"
         )
+        if data.vocab_from is not None:
+            note += f"; {data.vocab_from} may have been trained on them: then use --valid"
+        draft.notes.append(note)
 
 
 def _sentence_side(text: Text) -> int:

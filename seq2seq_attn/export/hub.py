@@ -77,7 +77,8 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
         rows += f"| {' | '.join(cells)} |\n"
     if not scores:
         log.warning(
-            "%s: no report.json, so the card has no scores; run seq2seq evaluate %s first",
+            "%s: no report.json of this model, so the card has no scores; run seq2seq evaluate %s "
+            "first",
             run.path,
             run.path,
         )
@@ -137,7 +138,8 @@ def _metadata(run: Run, scores: Sequence[_Score], license: str) -> str:
 
 
 def _scores(run: Run) -> Iterator[_Score]:
-    """Yield the scores of the run that `evaluate` saved in the run.
+    """Yield the scores of the run that `evaluate` saved in the run, if its best model is still the
+    one that was scored.
 
     If the report has a single run, its scores are taken whatever the name, because the run may have
     been renamed since its evaluation.
@@ -145,7 +147,11 @@ def _scores(run: Run) -> Iterator[_Score]:
     path = run.path / "report.json"
     if not path.exists():
         return
-    for test_set in read_json(path)["sets"]:
+    report = read_json(path)
+    updates = [scored.get("model", {}).get("update") for scored in report["runs"]]
+    if run.load_best().values["update"] not in updates:
+        return
+    for test_set in report["sets"]:
         for measure in test_set["measures"]:
             is_alone = len(measure["runs"]) == 1
             for scored in measure["runs"]:

@@ -47,7 +47,7 @@ def log_start(
         f"{count_parameters(updater.model)} parameters, {num_train} training pairs, {num_valid} "
         f"validation pairs, {schedules.updates_per_epoch} updates per epoch"
     )
-    _log_audit(prepared)
+    log_audit(prepared)
     num_source = len(prepared.source_vocab) - len(SPECIALS)
     num_target = len(prepared.target_vocab) - len(SPECIALS)
     log.info(
@@ -72,7 +72,7 @@ def _log_device(updater: Updater) -> None:
     log.info("torch %s, %s, %s", torch.__version__, device, updater.precision)
 
 
-def _log_audit(prepared: PreparedCorpus) -> None:
+def log_audit(prepared: PreparedCorpus) -> None:
     """Log notes about the text and the number of dropped training pairs, and warn about splits that
     have pairs of the training text."""
     for note in prepared.meta["notes"]:

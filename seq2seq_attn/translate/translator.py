@@ -383,7 +383,11 @@ class Translator:
 
     def load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """Load another run for a scorer. Return the steps of its model, the ids of the source line
-        `line` in its vocabulary, and the number of ids in its target vocabulary."""
+        `line` in its vocabulary, and the number of ids in its target vocabulary.
+
+        Raises:
+            UsageError: the other run has another target vocabulary, or needs a source line.
+        """
         if run not in self.scorer_runs:
             assert self._load_run is not None
             device = str(self.device)
@@ -392,6 +396,10 @@ class Translator:
         if translator.target_vocab != self.target_vocab:
             raise UsageError(
                 f"{run}: another target vocabulary than that of the run that translates"
+            )
+        if translator.source_tokenizer.num_columns and not line:
+            raise UsageError(
+                f"{run}: not a language model, as it has a source; name its source line"
             )
         tokens = translator.source_tokenizer.tokenize(line)
         source_ids = translator.source_vocab.ids_of(tokens)

@@ -224,6 +224,11 @@ def test_runs_on_another_text_are_not_seeds_of_one_arm(toy, capsys):
     prepare_corpora([first, second])
 
 
+def test_pairs_that_an_arm_drops_are_counted(toy, caplog):
+    prepare_corpora(plan("base", {}, [1], settings(toy, "data.max_length=5"), "out"))
+    assert "dropped from train: " in caplog.text
+
+
 def test_a_run_that_fails_is_named_and_the_others_go_on(toy, caplog):
     caplog.set_level("INFO")
     good = plan("base", {}, [1], settings(toy, "train.max_epochs=1"), "out")[0]

@@ -120,7 +120,8 @@ def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path,
 
 def test_hypotheses_made_with_another_language_model_are_not_reused(workshop, tmp_path):
     config = Run(workshop / "additive").config
-    options = {"split": ["short"], "scorers": {"fusion": {"run": str(tmp_path / "lm")}}}
+    fusion = {"run": str(tmp_path / "lm"), "source": "Hund"}
+    options = {"split": ["short"], "scorers": {"fusion": fusion}}
     make_toy_run(tmp_path / "run", config)
     for seed, is_reused in ((5, False), (5, True), (6, False)):
         shutil.rmtree(tmp_path / "lm", ignore_errors=True)

@@ -16,7 +16,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.hub import make_card, push_run
-from seq2seq_attn.files import write_json, write_listed
+from seq2seq_attn.files import read_json, write_json, write_listed
 from seq2seq_attn.run import Run
 from tests.processes import output_of
 from tests.toy_run import SOURCE, make_toy_run, toy_config
@@ -31,7 +31,7 @@ MEASURE = {
         {"run": "run", "score": 94.83, "low": 94.2, "high": 95.5},
     ],
 }
-REPORT = {"sets": [{"name": "test", "num_pairs": 1000, "measures": [MEASURE]}]}
+REPORT = {"runs": [], "sets": [{"name": "test", "num_pairs": 1000, "measures": [MEASURE]}]}
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -137,7 +137,8 @@ def served(monkeypatch, tmp_path):
 @pytest.fixture
 def run(tmp_path):
     run = make_toy_run(tmp_path / "run", toy_config(corpus="captions"))
-    write_json(run.path / "report.json", REPORT)
+    update = run.load_best().values["update"]
+    write_json(run.path / "report.json", REPORT | {"runs": [{"model": {"update": update}}]})
     (run.path / "notes.txt").write_text("private")
     write_listed(run.path / "sets/test.source", b"a sentence of the test set\n")
     return run
@@ -190,15 +191,18 @@ def test_the_card_names_another_license(run):
 
 
 def test_the_card_of_a_renamed_run_tells_its_scores(run):
-    alone = {**MEASURE, "runs": MEASURE["runs"][1:]}
-    report = {"sets": [{"name": "test", "num_pairs": 1000, "measures": [alone]}]}
+    report = read_json(run.path / "report.json")
+    report["sets"][0]["measures"] = [{**MEASURE, "runs": MEASURE["runs"][1:]}]
     write_json(run.path / "report.json", report)
     renamed = run.path.rename(run.path.with_name("renamed"))
     assert "94.8" in make_card(Run(renamed), NAME)
 
 
-def test_a_run_without_scores_is_told_how_to_get_them(run, caplog):
+@pytest.mark.parametrize("model", [None, {"update": 9_999}])
+def test_a_run_without_scores_of_its_model_is_told_how_to_get_them(run, caplog, model):
     (run.path / "report.json").unlink()
+    if model:
+        write_json(run.path / "report.json", REPORT | {"runs": [{"model": model}]})
     assert "not evaluated" in make_card(run, NAME)
     assert "seq2seq evaluate" in caplog.text
 

@@ -154,5 +154,7 @@ def test_runs_are_fused_by_name(tmp_path):
     assert fused("copying", 0.0) == plain != fused("copying", 0.5)
     with pytest.raises(UsageError, match="subwords"):
         fused("subwords", 0.5)
+    with pytest.raises(UsageError, match="source"):
+        translator.translate(SOURCE, scorers={"fusion": {"run": str(tmp_path / "lm")}})
     with pytest.raises(UsageError, match=r"search\.scorers\.fusion\.wieght"):
         translator.translate(SOURCE, scorers={"fusion": {"run": "x", "wieght": 1}})
