@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 194_460,
+    "package: tokens": 194_490,
     "web: lines": 3_474,
     "tests: tokens": 240_400,
     "laboratory: tokens": 63_700,

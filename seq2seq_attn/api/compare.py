@@ -105,9 +105,13 @@ def compare(
     if at_once is not None and at_once < 1:
         raise UsageError(f"at_once={at_once}: expected 1 or more")
     import_variants(imports)
-    variations = {key: list(values) for key, values in (vary or {}).items()}
-    # No number of updates is chosen for the text if the arms vary it.
-    limits = {key: variations[key][0] for key in LIMITS if variations.get(key)}
+    variations: dict[str, list[Any]] = {}
+    limits = {}
+    for key, values in (vary or {}).items():
+        variations[key] = list(values)
+        # No number of updates is chosen for the text if the arms vary it.
+        if key in LIMITS and variations[key]:
+            limits[key] = variations[key][0]
     layers = find_layers(config, settings, text, varied=limits)
     layers.config_names[:] = with_default(layers.config_names)
     planned = plan_runs(layers, variations, list(dict.fromkeys(seeds)), output=output)

@@ -148,8 +148,8 @@ def _scores(run: Run) -> Iterator[_Score]:
     if not path.exists():
         return
     report = read_json(path)
-    updates = [scored.get("model", {}).get("update") for scored in report["runs"]]
-    if run.load_best().values["update"] not in updates:
+    update = run.load_best().values["update"]
+    if not any(scored.get("model", {}).get("update") == update for scored in report["runs"]):
         return
     for test_set in report["sets"]:
         for measure in test_set["measures"]:

@@ -185,12 +185,7 @@ def _named_separator(line: str) -> str | None:
 
 def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Dialect:
     """Return the dialect of lines that are read as CSV with a separator and an escape character."""
-    options = {
-        "delimiter": separator,
-        "escapechar": escape,
-        "skipinitialspace": True,
-        "strict": True,
-    }
+    options = {"delimiter": separator, "escapechar": escape}
     rows = [cells for _, cells in _csv_cells(lines, options)]
     if sum(map(len, lines)) > _HEAD_SIZE // 2:
         rows.pop()  # the head may end inside a row
@@ -213,7 +208,8 @@ def _csv_cells(
 ) -> Iterator[tuple[int, list[str] | None]]:
     """Yield the line number and the cells of each row. Each line of a row that cannot be read is
     yielded with None, and so is a row in which a cell holds other rows."""
-    reader = csv.reader((f"{line}\n" for line in lines), **options)
+    ended = (f"{line}\n" for line in lines)
+    reader = csv.reader(ended, skipinitialspace=True, strict=True, **options)
     while True:
         start = reader.line_num + 1
         try:

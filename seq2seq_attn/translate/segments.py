@@ -35,6 +35,8 @@ MAX_ATTENTION_CELLS = 1_000_000
 """maximum size of the attention matrix of a line of several segments (4 MB); above it, the line has
 links but no attention matrix"""
 
+SplitLines = Sequence[Sequence[str]]
+"""the sentences of each line"""
 ResultT = TypeVar("ResultT")
 
 
@@ -106,9 +108,9 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 
 
 def split_lines(
-    translator: Translator, lines: Sequence[Sequence[str]], terms: Terms | None = None
+    translator: Translator, lines: SplitLines, terms: Terms | None = None
 ) -> list[list[Segment]]:
-    """Return the segments of each line, which is a list of sentences. Each sentence is a segment,
+    """Return the segments of each line. Each sentence is a segment,
     but no line is split inside a source term of `terms`. A sentence that is too long is cut into
     pieces. A blank line has no segments.
 

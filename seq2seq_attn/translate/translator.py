@@ -42,6 +42,7 @@ from seq2seq_attn.translate.plan import Plan, make_plan
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.segments import (
     Segment,
+    SplitLines,
     check_lines,
     chunks,
     distinct,
@@ -223,13 +224,11 @@ class Translator:
         """Return the translations of each line of a chunk. With `unk="pass"`, unknown words pass
         through the translations."""
         if self._unknown is None or plan.options.unk != "pass":
-            sentences_by_line = [split_line(line, plan.splits_sentences) for line in lines]
-            translated = self._translate_texts(sentences_by_line, plan)
+            split = partial(split_line, into_sentences=plan.splits_sentences)
+            translated = self._translate_texts(list(map(split, lines)), plan)
             return [list(map(name_unknown, translations)) for translations in translated]
 
-        def translate(
-            texts: Sequence[Sequence[str]], keep_attention: bool
-        ) -> list[list[Translation]]:
+        def translate(texts: SplitLines, keep_attention: bool) -> list[list[Translation]]:
             keep_attention = keep_attention and self.has_attention
             return self._translate_texts(texts, plan._replace(keep_attention=keep_attention))
 
@@ -242,13 +241,9 @@ class Translator:
             warn=plan.warn,
         )
 
-    def _translate_texts(
-        self, lines: Sequence[Sequence[str]], plan: Plan
-    ) -> list[list[Translation]]:
-        """Return the translations of each line by the model. A line is a list of sentences.
-
-        The lines are split into segments, and segments of similar length are translated together.
-        """
+    def _translate_texts(self, lines: SplitLines, plan: Plan) -> list[list[Translation]]:
+        """Return the translations of each line by the model. Segments of similar length are
+        translated together."""
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
         segments_by_line = split_lines(self, lines, plan.terms)
         segments: list[Segment] = []
@@ -383,11 +378,8 @@ class Translator:
 
     def load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """Load another run for a scorer. Return the steps of its model, the ids of the source line
-        `line` in its vocabulary, and the number of ids in its target vocabulary.
-
-        Raises:
-            UsageError: the other run has another target vocabulary, or needs a source line.
-        """
+        `line` in its vocabulary, and the number of ids in its target vocabulary. Raises UsageError
+        if the run has another target vocabulary or reads a source, but `line` is empty."""
         if run not in self.scorer_runs:
             assert self._load_run is not None
             device = str(self.device)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from seq2seq_attn.text.sentences import split_line
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.vocab import UNK, Vocab
 from seq2seq_attn.translate.numbers import find_numbers
-from seq2seq_attn.translate.segments import empty_translation
+from seq2seq_attn.translate.segments import SplitLines, empty_translation
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 from seq2seq_attn.translate.unknown_line import Line, Version, codes_in, mark_unknown
 
@@ -49,9 +50,8 @@ _NUM_CHECKED = 200
 or more, are target tokens and unknown. In captions by two runs, it is at most 6 % of the words of
 the source language, 16 % of a third language, and 30 to 98 % of the target language."""
 
-TranslateTexts = Callable[[Sequence[Sequence[str]], bool], list[list[Translation]]]
-"""translates lines, each a list of sentences; the second argument says whether translations keep
-their attention"""
+TranslateTexts = Callable[[SplitLines, bool], list[list[Translation]]]
+"""translates lines; the second argument says whether translations keep their attention"""
 Option = tuple[int, int, float, list[Translation]]
 """numbers of lost and of doubtful stand-ins of a version, the negative log-probability, and the
 translations"""
@@ -83,9 +83,7 @@ class UnknownWords(NamedTuple):
             into_sentences: whether to split the line into sentences.
             known_words: words that count as known.
         """
-        split = split_line(line, into_sentences)
-        sentences = [f"{normalize(sentence)} " for sentence in split]
-        sentences[-1] = sentences[-1].rstrip()
+        sentences = _normalized(split_line(line, into_sentences))
         text = "".join(sentences)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
@@ -115,8 +113,8 @@ class UnknownWords(NamedTuple):
         versions = []
         for stand_ins in self._assign(passed, words):
             new_words = spelled | {word: pair.source for word, pair in stand_ins.items()}
-            read = [replace_words(sentence, new_words.get) for sentence in sentences]
-            versions.append(Version(read, stand_ins))
+            replaced = map(partial(replace_words, find=new_words.get), sentences)
+            versions.append(Version(list(replaced), stand_ins))
         numbers = self._numbers_to_keep(text, words, passed, known_words)
         return Line(text, unknown, passed, versions, notes, numbers)
 
@@ -317,6 +315,12 @@ class UnknownWords(NamedTuple):
                     tokens = replaced
                     break
         return tokens
+
+
+def _normalized(sentences: Sequence[str]) -> list[str]:
+    """Return the normalized sentences of a line, with a space after each but the last."""
+    *first, last = map(normalize, sentences)
+    return [*map("{} ".format, first), last]
 
 
 def unknown_words(text: Run | PreparedCorpus) -> UnknownWords | None:
