@@ -54,6 +54,8 @@ def check_start_values(config: Config) -> None:
             f"them from {run.config_path}"
         )
     for key, (old, new) in start_config.model.changes_to(config.model).items():
+        if key.endswith("_vectors") and new is not None:
+            log.warning("model.%s=%s: not read, as %s has the vectors", key, new, run.path)
         # Dropout, start vectors and their freezing do not change how weights are used.
         if not key.startswith(("dropout.", "embedding.")):
             log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)

@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq_attn.config import Config, load_config, with_default
+from seq2seq_attn.config import Config, TrainConfig, load_config, with_default
 from seq2seq_attn.config.load import Settings
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -208,12 +208,23 @@ def check_same_run(saved: Config, config: Config) -> None:
                 "start a new run"
             )
         effect = ""
-        schedule = config.train.schedule.name
-        if key in ("train.max_epochs", "train.max_updates") and schedule in FALLING:
-            effect = (
-                f"; the learning rate jumps, as train.schedule.name={schedule} falls to the new end"
-            )
+        if key in ("train.max_epochs", "train.max_updates"):
+            effect = _describe_new_end(config.train)
         log.warning("%s: %r in this session, %r before%s", key, new, old, effect)
+
+
+def _describe_new_end(config: TrainConfig) -> str:
+    """Return what changes, besides the number of updates, if training ends at another update."""
+    effect = ""
+    schedule = config.schedule.name
+    if schedule in FALLING:
+        effect = (
+            f"; the learning rate jumps, as train.schedule.name={schedule} falls to the new end"
+        )
+    for name, objective in config.objectives.items():
+        if objective.start > 0.0 or objective.end < 1.0:
+            effect += f"; the start and end of train.objectives.{name} move with the new end"
+    return effect
 
 
 def _is_in(key: str, sections: Sequence[str]) -> bool:

@@ -100,6 +100,14 @@ def test_trained_word_vectors_and_lexicons_are_kept(train_toy, tmp_path, vectors
     assert largest_difference(run, before) < 1e-4
 
 
+def test_new_word_vectors_are_not_read_beside_the_weights_of_a_run(
+    train_toy, before, vectors, caplog
+):
+    setting = f"model.embedding.source_vectors={vectors}"
+    train_toy(setting, f"train.start_from={before.path}", *HARDLY)
+    assert f"{setting}: not read" in caplog.text
+
+
 def test_both_models_of_an_agreement_start_from_the_other_run(train_toy, before, caplog):
     caplog.set_level("INFO")
     agreement = "train.objectives={agreement: {}}"

@@ -198,10 +198,12 @@ def test_a_resume_may_change_the_rest_and_says_so(caplog):
     check_same_run(load_config(), load_config((), changes))
     assert "train.max_epochs" in caplog.text
     assert "learning rate" not in caplog.text
-    before = load_config((), ["train.schedule.name=trapezoid", "train.max_updates=5"])
-    now = load_config((), ["train.schedule.name=trapezoid", "train.max_updates=50"])
+    moving = ["train.schedule.name=trapezoid", "train.objectives={entropy: {end: 0.5}}"]
+    before = load_config((), [*moving, "train.max_updates=5"])
+    now = load_config((), [*moving, "train.max_updates=50"])
     check_same_run(before, now)
     assert "train.schedule.name=trapezoid" in caplog.messages[-1]
+    assert "train.objectives.entropy" in caplog.messages[-1]
 
 
 def test_one_training_at_a_time_writes_to_a_run(toy_config, tmp_path, monkeypatch):
