@@ -1,8 +1,9 @@
 """Choose settings for a parallel text of the user by a few counts of the text.
 
 `choose_config` chooses the packaged configuration, `choose_settings` the tokens, the limits and the
-metric, and `choose_budget` the number of updates and the size of batches. They log their choices
-and the reasons.
+metric, and `choose_budget` the number of updates, the size of batches and the validations. If the
+user limits updates or epochs, `choose_batches` chooses the rest. They log their choices and the
+reasons.
 """
 
 import logging
@@ -139,23 +140,18 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
     small texts, each pair is read more often, and batches are smaller. Sentences have at least
     `SENTENCE_UPDATES`.
     """
-    num_pairs = max(1, counts.num_pairs)
     tokens = tokenizer.target or tokenizer.name
     num_tokens = counts.estimate_tokens(tokens)
-
-    # The size of a batch is the nearest power of two within bounds.
-    pairs_per_batch = BATCH_TOKENS * math.sqrt(num_tokens) * num_pairs / num_tokens
-    exponent = round(math.log2(pairs_per_batch))
-    batch_size = min(max(2**exponent, MIN_BATCH), MAX_BATCH)
+    batch_size = _choose_batch_size(counts.num_pairs, num_tokens)
 
     # The last update is followed by the last validation.
-    min_updates = MIN_EPOCHS * num_pairs / batch_size
+    min_updates = MIN_EPOCHS * counts.num_pairs / batch_size
     if counts.target.kind == "sentences":
         min_updates = max(min_updates, SENTENCE_UPDATES)
     updates = max(UPDATES * num_tokens ** (1 / 3), min_updates)
     updates_per_validation = math.ceil(updates / NUM_VALIDATIONS)
     num_updates = updates_per_validation * NUM_VALIDATIONS
-    num_epochs = num_updates * batch_size / num_pairs
+    num_epochs = num_updates * batch_size / counts.num_pairs
     unit = "characters" if tokens == "characters" else "words"
     log.info(
         f"training: {num_updates:,} updates of {batch_size} pairs ({num_epochs:.0f} epochs), for "
@@ -170,6 +166,33 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
         "train.validation.every_updates": updates_per_validation,
         "train.validation.patience": PATIENCE,
     }
+
+
+def choose_batches(
+    counts: Counts, tokenizer: TokenizerConfig, max_updates: int | None
+) -> dict[str, Any]:
+    """Return settings for the size of batches and the validations of a training whose length the
+    user sets. With a number of updates (`max_updates`), there are at most `NUM_VALIDATIONS`
+    validations, and at most one per epoch."""
+    num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
+    batch_size = _choose_batch_size(counts.num_pairs, num_tokens)
+    settings: dict[str, Any] = {"train.batch.size": batch_size, "train.max_epochs": None}
+    if max_updates:
+        updates_per_epoch = math.ceil(counts.num_pairs / batch_size)
+        every_updates = max(updates_per_epoch, math.ceil(max_updates / NUM_VALIDATIONS))
+        settings["train.validation.every_updates"] = every_updates
+    log.info(
+        f"training: {batch_size} pairs in a batch; change with --set train.batch.size, "
+        "train.validation.every_updates"
+    )
+    return settings
+
+
+def _choose_batch_size(num_pairs: int, num_tokens: float) -> int:
+    """Return the nearest power of two within bounds."""
+    pairs_per_batch = BATCH_TOKENS * math.sqrt(num_tokens) * num_pairs / num_tokens
+    nearest: int = 2 ** round(math.log2(pairs_per_batch))
+    return min(max(nearest, MIN_BATCH), MAX_BATCH)
 
 
 def warn_about_unspaced_targets(target: Side, tokenizer: TokenizerConfig) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from seq2seq_attn.api.own_text import (
+    choose_batches,
     choose_budget,
     choose_config,
     choose_settings,
@@ -219,7 +220,7 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
         chosen |= choose_budget(counts, tokenizer)
     else:
         # The epochs of the packaged configuration must not limit the user's number of updates.
-        chosen["train.max_epochs"] = None
+        chosen |= choose_batches(counts, tokenizer, is_set.get("train.max_updates"))
         if "train.validation.patience" not in is_set:
             log.info(
                 "training: train.validation.patience is off, because train.max_updates or "

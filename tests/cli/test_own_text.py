@@ -104,7 +104,7 @@ def test_configurations_and_settings_go_on_top(capsys):
     assert values["model"]["attention"]["name"] == "dot"
     assert values["data"]["tokenizer"]["name"] == "spaces"
     assert values["train"]["max_epochs"] == 3
-    assert values["train"]["batch"]["size"] == 32
+    assert values["train"]["batch"]["size"] == 16
     values = dumped(capsys, *arguments, "-c", "tutorial")
     assert values["name"] == "tutorial-de-en"
     assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
@@ -281,6 +281,14 @@ def test_limits_set_by_the_user_replace_the_chosen_ones(capsys, caplog, options,
     limits = (train["max_updates"], train["max_epochs"], train["validation"]["patience"])
     assert limits == expected
     assert ("patience is off" in caplog.text) == (expected[2] is None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "every"), [("max_updates=7", 94), ("max_updates=9000", 450), ("max_epochs=7", None)]
+)
+def test_batches_follow_from_the_text_whatever_limits_training(capsys, limit, every):
+    train = dumped(capsys, *write_pairs("sentences", 3_000), f"--set=train.{limit}")["train"]
+    assert (train["batch"]["size"], train["validation"]["every_updates"]) == (32, every)
 
 
 def test_the_log_names_a_suggestion_that_the_user_replaced(capsys, caplog):
