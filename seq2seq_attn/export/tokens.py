@@ -37,6 +37,7 @@ def describe_run(run: Run) -> JsonObject:
         "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         "search": config.search.model_dump(mode="json"),
         "lines": run.line_facts.model_dump(),
+        "max_length": data.max_length,
         "spaces_sentences": usual_script(data.target_language) not in UNSPACED_SENTENCES,
         "words": run.words and run.words.as_json() | {"pattern": PATTERN},
     }

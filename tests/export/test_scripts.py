@@ -136,3 +136,14 @@ def test_a_stand_in_that_the_line_has_in_capitals_is_not_taken():
 def test_each_line_is_a_sentence():
     model = "{ run: { lines: {}, search: {} }, tokenizeSource: (text) => [text] }"
     assert call(f"lineTranslator({model}).sentencesOf('a\\nb')") == ["a", "b"]
+
+
+def test_a_sentence_that_the_package_would_cut_is_told():
+    model = (
+        "{ run: { max_length: 2, lines: {}, search: {} }, tokenizeSource: (text) => text.split(' '), "
+        "translateSentence: (text) => ({ source: text.split(' '), tokens: [], unknown: [] }) }"
+    )
+    part = (
+        f"((text) => lineTranslator({model}).translatePart(text, {{ standIns: new Map() }}).isLong)"
+    )
+    assert call(f"['a b', 'a b c'].map({part})") == [False, True]

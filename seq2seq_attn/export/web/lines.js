@@ -67,13 +67,14 @@ function lineTranslator({ translateSentence, ...one }) {
     if (isKept) return { tokens: [], text, logProb: 0, weights: [] };
     return putBack(standIns, translateWhole(sentences, options));
   }
-  // A sentence, its unknown words, and whether its translation is too short by data/line_facts.py.
+  // A sentence, its unknown words, whether it is longer than the package reads at once, and whether its translation is too short
+  // by data/line_facts.py.
   function translatePart(sentence, { standIns, ...options }) {
     const read = translateSentence(sentence, options);
     const [from, to] = [read.source, read.tokens].map((tokens) => new TextEncoder().encode([...tokens, ''].join('\n')).length);
     const isShort = to < run.lines.ratio * from - run.lines.shortness * Math.sqrt(from);
     const result = putBack(standIns, read);
-    return { ...result, isShort, unknown: result.source.map((token, s) => result.unknown[s] || standIns.has(bare(token))) };
+    return { ...result, isShort, isLong: read.source.length > run.max_length, unknown: result.source.map((token, s) => result.unknown[s] || standIns.has(bare(token))) };
   }
   return { ...one, plan, sentencesOf, joinTexts, translate, translatePart };
 }

@@ -42,7 +42,8 @@ function drawnBy(one, { prefix, force, blocked, ...choice }) {
   const parts = sentences.map((other, number) => (number === current ? result : one.translatePart(other, usual)));
   if (isKept) return { result: { ...result, tokens: [], weights: [], steps: [], kept: [] }, parts, text: shownText };
   const isShort = parts.some((part) => part.isShort);
-  return { result, parts, isShort, text: one.joinTexts(sentences, parts.map(({ text }) => text)) };
+  const isLong = parts.some((part) => part.isLong);
+  return { result, parts, isShort, isLong, text: one.joinTexts(sentences, parts.map(({ text }) => text)) };
 }
 
 function sentenceButtons(sentences) {
@@ -80,8 +81,11 @@ function lostWords(drawn) {
 
 // A message about each translation that may lack a part of the text.
 function tooShort(drawn) {
-  const short = [...drawn.keys()].filter((number) => drawn[number].isShort);
-  return short.map((number) => `${nameOf(number)}: a part of the text may be missing, as its translation is short. `);
+  const [short, long] = ['isShort', 'isLong'].map((fault) => [...drawn.keys()].filter((number) => drawn[number][fault]));
+  return [
+    ...short.map((number) => `${nameOf(number)}: a part of the text may be missing, as its translation is short. `),
+    ...long.map((number) => `${nameOf(number)}: a sentence is longer than those of training; the command would cut it. `),
+  ];
 }
 
 // Compare a translation in order with its reference, or without a reference with the other model's translation.
