@@ -139,11 +139,9 @@ def test_each_line_is_a_sentence():
 
 
 def test_a_sentence_that_the_package_would_cut_is_told():
-    model = (
-        "{ run: { max_length: 2, lines: {}, search: {} }, tokenizeSource: (text) => text.split(' '), "
-        "translateSentence: (text) => ({ source: text.split(' '), tokens: [], unknown: [] }) }"
-    )
-    part = (
-        f"((text) => lineTranslator({model}).translatePart(text, {{ standIns: new Map() }}).isLong)"
-    )
-    assert call(f"['a b', 'a b c'].map({part})") == [False, True]
+    split = "text => text.split(' ')"
+    sentence = "text => ({ source: text.split(' '), tokens: [], unknown: [] })"
+    run = "{ max_length: 2, lines: {}, search: {} }"
+    model = f"{{ run: {run}, tokenizeSource: {split}, translateSentence: {sentence} }}"
+    part = f"text => lineTranslator({model}).translatePart(text, {{ standIns: new Map() }})"
+    assert call(f"['a b', 'a b c'].map({part}).map(part => part.isLong)") == [False, True]
