@@ -109,9 +109,10 @@ def compare(
     limits = {}
     for key, values in (vary or {}).items():
         variations[key] = list(values)
-        # No number of updates is chosen for the text if the arms vary it.
-        if key in LIMITS and variations[key]:
-            limits[key] = variations[key][0]
+        # No limit is chosen for the text if the arms set one. The longest arm decides validations.
+        numbers = [value for value in variations[key] if isinstance(value, int)]
+        if key in LIMITS and numbers:
+            limits[key] = max(numbers)
     layers = find_layers(config, settings, text, varied=limits)
     layers.config_names[:] = with_default(layers.config_names)
     planned = plan_runs(layers, variations, list(dict.fromkeys(seeds)), output=output)

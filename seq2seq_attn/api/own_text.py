@@ -133,22 +133,24 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
     return settings | _raise_limits(counts, tokenizer, data)
 
 
-def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
+def choose_budget(
+    counts: Counts, tokenizer: TokenizerConfig, batch_size: int | None
+) -> dict[str, Any]:
     """Return settings for the number of updates, the size of batches and the validations.
 
     Updates grow as the cube root of the number of target tokens, and batches as its square root: in
-    small texts, each pair is read more often, and batches are smaller. Sentences have at least
-    `SENTENCE_UPDATES`.
+    small texts, each pair is read more often, and batches are smaller. There are at least
+    `MIN_EPOCHS` epochs and, if targets are sentences, at least `SENTENCE_UPDATES` updates. The
+    size of batches is `batch_size` if the user has set it.
     """
     tokens = tokenizer.target or tokenizer.name
     num_tokens = counts.estimate_tokens(tokens)
-    batch_size = _choose_batch_size(counts.num_pairs, num_tokens)
-
-    # The last update is followed by the last validation.
+    batch_size = batch_size or _choose_batch_size(counts.num_pairs, num_tokens)
     min_updates = MIN_EPOCHS * counts.num_pairs / batch_size
     if counts.target.kind == "sentences":
         min_updates = max(min_updates, SENTENCE_UPDATES)
     updates = max(UPDATES * num_tokens ** (1 / 3), min_updates)
+    # The last update is followed by the last validation.
     updates_per_validation = math.ceil(updates / NUM_VALIDATIONS)
     num_updates = updates_per_validation * NUM_VALIDATIONS
     num_epochs = num_updates * batch_size / counts.num_pairs
@@ -169,28 +171,31 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig) -> dict[str, Any]:
 
 
 def choose_batches(
-    counts: Counts, tokenizer: TokenizerConfig, max_updates: int | None
+    counts: Counts, tokenizer: TokenizerConfig, batch_size: int | None, max_updates: int | None
 ) -> dict[str, Any]:
-    """Return settings for the size of batches and the validations of a training whose length the
-    user sets. With a number of updates (`max_updates`), there are at most `NUM_VALIDATIONS`
-    validations, and at most one per epoch."""
+    """Return settings for the size of batches and the validations of a training run whose length
+    the user limits.
+
+    With `max_updates`, there are at most `NUM_VALIDATIONS` validations, and at most one per epoch;
+    otherwise, there is one per epoch. `train.max_epochs` is None, so that the epochs of the
+    packaged configuration do not limit training; the caller keeps a limit that the user has set.
+    The size of batches is `batch_size` if the user has set it.
+    """
     num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
-    batch_size = _choose_batch_size(counts.num_pairs, num_tokens)
+    batch_size = batch_size or _choose_batch_size(counts.num_pairs, num_tokens)
+    log.info("training: %d pairs in a batch; change with --set train.batch.size", batch_size)
     settings: dict[str, Any] = {"train.batch.size": batch_size, "train.max_epochs": None}
     if max_updates:
         updates_per_epoch = math.ceil(counts.num_pairs / batch_size)
         every_updates = max(updates_per_epoch, math.ceil(max_updates / NUM_VALIDATIONS))
         settings["train.validation.every_updates"] = every_updates
-    log.info(
-        f"training: {batch_size} pairs in a batch; change with --set train.batch.size, "
-        "train.validation.every_updates"
-    )
     return settings
 
 
 def _choose_batch_size(num_pairs: int, num_tokens: float) -> int:
-    """Return the nearest power of two within bounds."""
-    pairs_per_batch = BATCH_TOKENS * math.sqrt(num_tokens) * num_pairs / num_tokens
+    """Return the number of pairs in a batch: a power of two within bounds, in which there are about
+    `BATCH_TOKENS` times the square root of the number of target tokens."""
+    pairs_per_batch = BATCH_TOKENS * num_pairs / math.sqrt(num_tokens)
     nearest: int = 2 ** round(math.log2(pairs_per_batch))
     return min(max(nearest, MIN_BATCH), MAX_BATCH)
 

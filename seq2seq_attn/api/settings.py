@@ -202,9 +202,9 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
     user's settings override them.
 
     If no configuration file sets a name, the packaged configuration for a corpus of this size comes
-    first, and `choose_settings` chooses tokenizers, limits on lengths and the like. The number of
-    updates is chosen too, unless a file or a setting limits epochs or updates. `config` has what
-    files and settings set.
+    first, and `choose_settings` chooses tokenizers, limits on lengths and the metric. The size of
+    batches is always chosen, and the number of updates unless a file or a setting limits epochs or
+    updates. `config` is the configuration from the user's files and settings alone.
     """
     names = layers.config_names
     is_set = config.flat(exclude_unset=True)
@@ -214,18 +214,19 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
         names.insert(0, choose_config(counts))  # also changes `layers`
         data = layers.load().data
         chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
-    tokenizer = Layers(names, [chosen, *layers.settings]).load().data.tokenizer
+    tokenizer = Layers(names, [chosen, is_set, *layers.settings]).load().data.tokenizer
     warn_about_unspaced_targets(counts.target, tokenizer)
-    if is_set.keys().isdisjoint(LIMITS):
-        chosen |= choose_budget(counts, tokenizer)
+    batch_size = is_set.get("train.batch.size")
+    if not any(map(is_set.get, LIMITS)):
+        chosen |= choose_budget(counts, tokenizer, batch_size)
     else:
-        # The epochs of the packaged configuration must not limit the user's number of updates.
-        chosen |= choose_batches(counts, tokenizer, is_set.get("train.max_updates"))
+        max_updates = is_set.get("train.max_updates")
+        chosen |= choose_batches(counts, tokenizer, batch_size, max_updates)
         if "train.validation.patience" not in is_set:
             log.info(
-                "training: train.validation.patience is off, because train.max_updates or "
-                "train.max_epochs is set; set it to end training after that number of validations "
-                "without a better score"
+                "training: patience is off, because train.max_updates or train.max_epochs is set; "
+                "train.validation.patience=N ends training after N validations without a better "
+                "score"
             )
     for key, value in is_set.items():
         suggested = chosen.pop(key, None)

@@ -227,11 +227,10 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
 
 
 def _join_sources(texts: Sequence[str], number: int) -> list[str]:
-    """Return one line per sentence, with the `number` sources of a sentence separated by tabs.
+    """Return the lines to translate.
 
-    With one source, each line of a text is a sentence. With several, a text with tabs is the line
-    of a sentence. If no text contains a tab, `number` consecutive texts are the sources of a
-    sentence.
+    With one source, a text may have several lines. With several (`number`), consecutive texts are
+    joined by tabs to a line or, if any text has a tab, each text is a line.
     """
     if number == 1:
         return "\n".join(text.rstrip("\n") for text in texts).split("\n")

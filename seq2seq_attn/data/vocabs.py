@@ -75,8 +75,9 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
 
 
 def vocab_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
-    """Return the values that stand for the files of `data.vocab_from` in the hash of the prepared
-    corpus. The result is empty if the corpus takes nothing from a run.
+    """Return the values that stand for the run in `data.vocab_from` in the hash of the prepared
+    corpus: hashes of its files and, with `data.mix`, of its text. The result is empty if the corpus
+    takes nothing from a run.
 
     Args:
         data: the `data` section of the configuration.

@@ -138,8 +138,7 @@ def _metadata(run: Run, scores: Sequence[_Score], license: str) -> str:
 
 
 def _scores(run: Run) -> Iterator[_Score]:
-    """Yield the scores of the run that `evaluate` saved in the run, if its best model is still the
-    one that was scored.
+    """Yield the scores that `evaluate` saved in the run, unless its best model has changed since.
 
     If the report has a single run, its scores are taken whatever the name, because the run may have
     been renamed since its evaluation.
@@ -149,8 +148,10 @@ def _scores(run: Run) -> Iterator[_Score]:
         return
     report = read_json(path)
     update = run.load_best().values["update"]
-    if not any(scored.get("model", {}).get("update") == update for scored in report["runs"]):
-        return
+    for scored in report["runs"]:
+        is_this_run = len(report["runs"]) == 1 or scored["name"] == run.path.name
+        if is_this_run and scored["model"]["update"] != update:
+            return
     for test_set in report["sets"]:
         for measure in test_set["measures"]:
             is_alone = len(measure["runs"]) == 1

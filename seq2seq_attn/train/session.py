@@ -214,16 +214,17 @@ def check_same_run(saved: Config, config: Config) -> None:
 
 
 def _describe_new_end(config: TrainConfig) -> str:
-    """Return what changes, besides the number of updates, if training ends at another update."""
+    """Return the end of a warning: what else may change if training ends at another update."""
     effect = ""
     schedule = config.schedule.name
     if schedule in FALLING:
         effect = (
-            f"; the learning rate jumps, as train.schedule.name={schedule} falls to the new end"
+            f"; the learning rate may jump, because train.schedule.name={schedule} depends on the "
+            "end of training"
         )
     for name, objective in config.objectives.items():
         if objective.start > 0.0 or objective.end < 1.0:
-            effect += f"; the start and end of train.objectives.{name} move with the new end"
+            effect += f"; train.objectives.{name} starts and ends at other updates"
     return effect
 
 

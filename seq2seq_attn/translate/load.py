@@ -110,8 +110,8 @@ def check_alike(runs: Sequence[Run]) -> None:
     for run in runs[1:]:
         if _languages(run) != languages:
             raise UsageError(
-                f"{first.path} and {run.path} have different languages; an ensemble needs runs of "
-                "one direction"
+                f"{first.path} and {run.path} have different languages, {' to '.join(languages)} "
+                f"and {' to '.join(_languages(run))}; an ensemble needs runs of one direction"
             )
         for side in SIDES:
             expected = first.tokenizer_hashes(side).items()
@@ -124,6 +124,6 @@ def check_alike(runs: Sequence[Run]) -> None:
 
 
 def _languages(run: Run) -> list[str]:
-    """Return the codes of the languages of sources and target."""
+    """Return the codes of the languages of the sources and the target, without regions."""
     data = run.config.data
     return list(map(short_code, [*data.sources, data.target_language]))

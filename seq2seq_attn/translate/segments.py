@@ -110,11 +110,11 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
 def split_lines(
     translator: Translator, lines: SplitLines, terms: Terms | None = None
 ) -> list[list[Segment]]:
-    """Return the segments of each line. Each sentence is a segment,
-    but no line is split inside a source term of `terms`. A sentence that is too long is cut into
-    pieces. A blank line has no segments.
+    """Return the segments of each line. Neighbouring sentences that share a source term of `terms`
+    are joined again. Each sentence is a segment, and one that is too long is cut into pieces. A
+    blank line has no segments.
 
-    If target tokens are source positions, no line is cut, because the positions count from the
+    If target tokens are source positions, no sentence is cut, because the positions count from the
     start of the line.
     """
     source = translator.source_tokenizer

@@ -83,7 +83,7 @@ class UnknownWords(NamedTuple):
             into_sentences: whether to split the line into sentences.
             known_words: words that count as known.
         """
-        sentences = _normalized(split_line(line, into_sentences))
+        sentences = _normalize_sentences(split_line(line, into_sentences))
         text = "".join(sentences)
         words = list(dict.fromkeys(words_in(text)))
         unknown = []
@@ -96,7 +96,7 @@ class UnknownWords(NamedTuple):
             if not is_unknown[word] or word in known_words:
                 continue
             spelling = self.words.find_spelling(word)
-            if spelling and spelling != word:
+            if spelling and spelling != word and not self._has_unknown_token(spelling):
                 spelled[word] = spelling
                 notes.append(f"{word} is read as {spelling}.")
                 continue
@@ -134,10 +134,12 @@ class UnknownWords(NamedTuple):
         return find_numbers(text, [*ignored, *codes_in(passed)])
 
     def _is_unknown(self, word: str) -> bool:
-        """Return whether a word is unknown. If the tokens are words, it is unknown if a token is
-        not in the vocabulary, or if a number or code is not in the training text. Otherwise a word
-        is unknown if it is not in the training text. In a text of characters that copies no words,
-        such as a pronunciation dictionary, only tokens can be unknown."""
+        """Return whether a word is unknown.
+
+        If tokens are subwords or characters, and the run copies words, a word is unknown if it is
+        not in `words.known`. Otherwise it is unknown if one of its tokens is not in the vocabulary
+        or, unless tokens are characters, if it is a number or code that is not in `words.known`.
+        """
         spelled = word.lower() if self.source.lowercase else word
         is_new = spelled not in self.words.known
         if self.source.name not in ("spacy", "spaces") and self.words.copied:
@@ -317,10 +319,11 @@ class UnknownWords(NamedTuple):
         return tokens
 
 
-def _normalized(sentences: Sequence[str]) -> list[str]:
-    """Return the normalized sentences of a line, with a space after each but the last."""
+def _normalize_sentences(sentences: Sequence[str]) -> list[str]:
+    """Return the normalized sentences of a line, with a space after each but the last, so that
+    their words are apart."""
     *first, last = map(normalize, sentences)
-    return [*map("{} ".format, first), last]
+    return [*(f"{sentence} " for sentence in first), last]
 
 
 def unknown_words(text: Run | PreparedCorpus) -> UnknownWords | None:

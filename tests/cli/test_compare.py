@@ -286,11 +286,13 @@ def test_a_varied_number_of_epochs_replaces_the_chosen_updates(toy, monkeypatch)
         comparison, "train_and_compare", lambda runs, *_, **__: planned.extend(runs)
     )
     languages = {"source_language": "de", "target_language": "en"}
-    vary = {"train.max_epochs": [3, 6]}
-    comparison.compare(vary=vary, seeds=[1], train_text="toy/train", **languages)
+    own = {"train_text": "toy/train", **languages}
+    comparison.compare(vary={"train.max_epochs": [3, 6]}, seeds=[1], **own)
     trained = [config.train for _, config in planned]
     assert [(train.max_epochs, train.max_updates) for train in trained] == [(3, None), (6, None)]
     assert trained[0].validation.patience is None
+    comparison.compare(vary={"train.max_updates": [9, 6_000]}, seeds=[1], **own)
+    assert {config.train.validation.every_updates for _, config in planned[2:]} == {300}
 
 
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):

@@ -271,6 +271,7 @@ def test_updates_and_batches_grow_with_the_text(capsys):
     [
         (["--set=train.max_updates=7"], (7, None, None)),
         (["--set=train.max_epochs=7"], (None, 7, None)),
+        (["--set=train.max_epochs=null"], (8_000, None, 7)),
         (["--set=train.validation.patience=3"], (8_000, None, 3)),
         (["--config=own-small"], (None, 20, None)),  # a configuration with a budget of its own
         (["--config=g2p"], (8_000, None, 7)),
@@ -293,7 +294,7 @@ def test_batches_follow_from_the_text_whatever_limits_training(capsys, limit, ev
 
 def test_the_log_names_a_suggestion_that_the_user_replaced(capsys, caplog):
     dumped(capsys, *write_pairs("sentences"), "--set=train.batch.size=99")
-    assert "train.batch.size: 99" in caplog.text
+    assert "updates of 99 pairs" in caplog.text
 
 
 @pytest.mark.parametrize(

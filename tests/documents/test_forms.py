@@ -237,6 +237,7 @@ def test_a_translation_with_other_markup_is_not_written(wrong):
         ("csv", b'a,text\n1,"b\n', "line 2"),
         ("csv", b'a,text\n1,b\n1,"b\n2,c\n', "line 3"),
         ("csv", b'a,text\n1,"b" c\n', "line 2"),
+        ("csv", b'a,text,c\n1, "b, c"\n', "line 2"),
     ],
 )
 def test_damage_is_refused(form, source, message, unchanged):

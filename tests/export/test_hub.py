@@ -138,7 +138,8 @@ def served(monkeypatch, tmp_path):
 def run(tmp_path):
     run = make_toy_run(tmp_path / "run", toy_config(corpus="captions"))
     update = run.load_best().values["update"]
-    write_json(run.path / "report.json", REPORT | {"runs": [{"model": {"update": update}}]})
+    scored = {"name": "run", "model": {"update": update}}
+    write_json(run.path / "report.json", REPORT | {"runs": [scored]})
     (run.path / "notes.txt").write_text("private")
     write_listed(run.path / "sets/test.source", b"a sentence of the test set\n")
     return run
@@ -202,7 +203,8 @@ def test_the_card_of_a_renamed_run_tells_its_scores(run):
 def test_a_run_without_scores_of_its_model_is_told_how_to_get_them(run, caplog, model):
     (run.path / "report.json").unlink()
     if model:
-        write_json(run.path / "report.json", REPORT | {"runs": [{"model": model}]})
+        scored = {"name": "run", "model": model}
+        write_json(run.path / "report.json", REPORT | {"runs": [scored]})
     assert "not evaluated" in make_card(run, NAME)
     assert "seq2seq evaluate" in caplog.text
 

@@ -221,6 +221,12 @@ def test_a_sign_belongs_to_the_number_that_follows_it():
     assert words_in("-3 – (-4,5) 1990-1995 a-b –7°") == ["-3", "-4,5", "1990-1995", "a-b", "–7"]
 
 
+def test_a_spelling_without_a_token_is_unknown():
+    words = WORDS._replace(known=WORDS.known | {"Berlin"})
+    unknown = UnknownWords(words, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
+    assert unknown.read("BERLIN", {}).unknown == ["BERLIN"]
+
+
 def test_words_end_where_sentences_end():
     unknown = UnknownWords(WORDS, SpaceTokenizer(), VOCAB, SpaceTokenizer(), frozenset())
     line = unknown.read("Das Rad kostet.Das Rad sieht.", {}, True)

@@ -96,7 +96,8 @@ def _find_delimiters(header: str) -> Sequence[str]:
 def _spaces(delimiter: str) -> str:
     """Return the pattern of the spaces before a cell that do not belong to it: in CSV, those before
     quotation marks."""
-    return "" if delimiter == "\t" else '(?: +(?="))?'
+    # Possessive: otherwise a quoted cell might be read again as several cells without quotes.
+    return "" if delimiter == "\t" else '(?: +(?="))?+'
 
 
 def _cell(delimiter: str) -> str:
