@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 194_790,
+    "package: tokens": 194_760,
     "web: lines": 3_479,
     "tests: tokens": 240_640,
     "laboratory: tokens": 63_700,

@@ -1,9 +1,9 @@
 """Choose settings for a parallel text of the user by a few counts of the text.
 
 `choose_config` chooses the packaged configuration, `choose_settings` the tokens, the limits and the
-metric, and `choose_budget` the number of updates, the size of batches and the validations. If the
-user limits updates or epochs, `choose_batches` chooses the rest. They log their choices and the
-reasons.
+metric, and `choose_batch_size` and `choose_budget` the batches, the number of updates and the
+validations. If the user limits updates or epochs, `choose_limited` takes the place of
+`choose_budget`. They log their choices and the reasons.
 """
 
 import logging
@@ -133,19 +133,25 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
     return settings | _raise_limits(counts, tokenizer, data)
 
 
-def choose_budget(
-    counts: Counts, tokenizer: TokenizerConfig, batch_size: int | None
-) -> dict[str, Any]:
-    """Return settings for the number of updates, the size of batches and the validations.
+def choose_batch_size(counts: Counts, tokenizer: TokenizerConfig) -> int:
+    """Return the number of pairs in a batch: a power of two within bounds, in which there are about
+    `BATCH_TOKENS` times the square root of the number of target tokens."""
+    num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
+    pairs_per_batch = BATCH_TOKENS * counts.num_pairs / math.sqrt(num_tokens)
+    nearest: int = 2 ** round(math.log2(pairs_per_batch))
+    return min(max(nearest, MIN_BATCH), MAX_BATCH)
+
+
+def choose_budget(counts: Counts, tokenizer: TokenizerConfig, batch_size: int) -> dict[str, Any]:
+    """Return settings for the number of updates, for batches of `batch_size` pairs, and for the
+    validations.
 
     Updates grow as the cube root of the number of target tokens, and batches as its square root: in
     small texts, each pair is read more often, and batches are smaller. There are at least
-    `MIN_EPOCHS` epochs and, if targets are sentences, at least `SENTENCE_UPDATES` updates. The
-    size of batches is `batch_size` if the user has set it.
+    `MIN_EPOCHS` epochs and, if targets are sentences, at least `SENTENCE_UPDATES` updates.
     """
     tokens = tokenizer.target or tokenizer.name
     num_tokens = counts.estimate_tokens(tokens)
-    batch_size = batch_size or _choose_batch_size(counts.num_pairs, num_tokens)
     min_updates = MIN_EPOCHS * counts.num_pairs / batch_size
     if counts.target.kind == "sentences":
         min_updates = max(min_updates, SENTENCE_UPDATES)
@@ -170,19 +176,13 @@ def choose_budget(
     }
 
 
-def choose_batches(
-    counts: Counts, tokenizer: TokenizerConfig, batch_size: int | None, max_updates: int | None
-) -> dict[str, Any]:
-    """Return settings for the size of batches and the validations of a training run whose length
-    the user limits.
+def choose_limited(counts: Counts, batch_size: int, max_updates: int | None) -> dict[str, Any]:
+    """Return settings for batches and validations where the user limits how long training takes.
 
-    With `max_updates`, there are at most `NUM_VALIDATIONS` validations, and at most one per epoch;
-    otherwise, there is one per epoch. `train.max_epochs` is None, so that the epochs of the
-    packaged configuration do not limit training; the caller keeps a limit that the user has set.
-    The size of batches is `batch_size` if the user has set it.
+    With `max_updates`, there are at most `NUM_VALIDATIONS` validations, and at most one per epoch.
+    Otherwise there is one per epoch. `train.max_epochs` is None, so that the epochs of the packaged
+    configuration do not limit training; the caller keeps a limit that the user has set.
     """
-    num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
-    batch_size = batch_size or _choose_batch_size(counts.num_pairs, num_tokens)
     log.info("training: %d pairs in a batch; change with --set train.batch.size", batch_size)
     settings: dict[str, Any] = {"train.batch.size": batch_size, "train.max_epochs": None}
     if max_updates:
@@ -190,14 +190,6 @@ def choose_batches(
         every_updates = max(updates_per_epoch, math.ceil(max_updates / NUM_VALIDATIONS))
         settings["train.validation.every_updates"] = every_updates
     return settings
-
-
-def _choose_batch_size(num_pairs: int, num_tokens: float) -> int:
-    """Return the number of pairs in a batch: a power of two within bounds, in which there are about
-    `BATCH_TOKENS` times the square root of the number of target tokens."""
-    pairs_per_batch = BATCH_TOKENS * num_pairs / math.sqrt(num_tokens)
-    nearest: int = 2 ** round(math.log2(pairs_per_batch))
-    return min(max(nearest, MIN_BATCH), MAX_BATCH)
 
 
 def warn_about_unspaced_targets(target: Side, tokenizer: TokenizerConfig) -> None:

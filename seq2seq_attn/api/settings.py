@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from seq2seq_attn.api.own_text import (
-    choose_batches,
+    choose_batch_size,
     choose_budget,
     choose_config,
+    choose_limited,
     choose_settings,
     warn_about_unspaced_targets,
 )
@@ -216,12 +217,11 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
         chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
     tokenizer = Layers(names, [chosen, is_set, *layers.settings]).load().data.tokenizer
     warn_about_unspaced_targets(counts.target, tokenizer)
-    batch_size = is_set.get("train.batch.size")
+    batch_size = is_set.get("train.batch.size") or choose_batch_size(counts, tokenizer)
     if not any(map(is_set.get, LIMITS)):
         chosen |= choose_budget(counts, tokenizer, batch_size)
     else:
-        max_updates = is_set.get("train.max_updates")
-        chosen |= choose_batches(counts, tokenizer, batch_size, max_updates)
+        chosen |= choose_limited(counts, batch_size, is_set.get("train.max_updates"))
         if "train.validation.patience" not in is_set:
             log.info(
                 "training: patience is off, because train.max_updates or train.max_epochs is set; "

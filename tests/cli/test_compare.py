@@ -280,7 +280,7 @@ def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
         train_and_compare(plan("base", {}, [1], settings(toy, *overlay), "out"))
 
 
-def test_a_varied_number_of_epochs_replaces_the_chosen_updates(toy, monkeypatch):
+def test_varied_epochs_replace_the_chosen_updates(toy, monkeypatch):
     planned = []
     monkeypatch.setattr(
         comparison, "train_and_compare", lambda runs, *_, **__: planned.extend(runs)

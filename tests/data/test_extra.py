@@ -67,7 +67,7 @@ def test_several_texts_of_any_format_and_the_hash_that_covers_them(
         assert prepare_corpus(other).directory != first.directory
 
 
-def test_other_columns_of_an_extra_table_make_another_corpus(make_config, tmp_path):
+def test_an_extra_table_with_other_columns_is_another_corpus(make_config, tmp_path):
     (tmp_path / "more.tsv").write_text("Ein Wal taucht.\tA whale dives.\n")
     extra = [str(tmp_path / "more.tsv")]
     first = prepare_corpus(make_config(extra, columns=[1, 2]))

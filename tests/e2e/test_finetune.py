@@ -113,7 +113,7 @@ def test_another_run_may_give_the_weights():
     assert Run(Path("new")).config.train.start_from == Path("other")
 
 
-def test_other_words_of_the_old_run_make_another_corpus():
+def test_an_old_run_with_other_words_is_another_corpus():
     data = load_config(["old/config.yaml"], {"data.vocab_from": "old"}).data
     before = vocab_identity(data, Path("old"))
     KnownWords(frozenset(), [], [], []).save(Path("old/words.json"))

@@ -200,7 +200,7 @@ def test_the_card_of_a_renamed_run_tells_its_scores(run):
 
 
 @pytest.mark.parametrize("model", [None, {"update": 9_999}])
-def test_a_run_without_scores_of_its_model_is_told_how_to_get_them(run, caplog, model):
+def test_a_card_without_scores_says_how_to_get_them(run, caplog, model):
     (run.path / "report.json").unlink()
     if model:
         scored = {"name": "run", "model": model}
