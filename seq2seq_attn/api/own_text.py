@@ -17,6 +17,7 @@ import numpy as np
 from seq2seq_attn.api.text_counts import Counts, Side
 from seq2seq_attn.config import plural, shorten
 from seq2seq_attn.config.data import DataConfig, TokenizerConfig
+from seq2seq_attn.config.train import BatchConfig
 from seq2seq_attn.metrics.bleu import MIN_LONG
 from seq2seq_attn.text.languages import separates_words
 
@@ -133,18 +134,23 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
     return settings | _raise_limits(counts, tokenizer, data)
 
 
-def choose_batch_size(counts: Counts, tokenizer: TokenizerConfig) -> int:
-    """Return the number of pairs in a batch: a power of two within bounds, in which there are about
-    `BATCH_TOKENS` times the square root of the number of target tokens."""
+def choose_batch_size(counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig) -> int:
+    """Return the size of a micro-batch in the unit of `batch`.
+
+    The micro-batches of an update have as many pairs as a power of two within bounds, in which
+    there are about `BATCH_TOKENS` times the square root of the number of target tokens.
+    """
     num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
-    pairs_per_batch = BATCH_TOKENS * counts.num_pairs / math.sqrt(num_tokens)
-    nearest: int = 2 ** round(math.log2(pairs_per_batch))
-    return min(max(nearest, MIN_BATCH), MAX_BATCH)
+    pairs_per_update = BATCH_TOKENS * counts.num_pairs / math.sqrt(num_tokens)
+    nearest: int = 2 ** round(math.log2(pairs_per_update))
+    size = min(max(nearest, MIN_BATCH), MAX_BATCH) / batch.accumulate
+    if batch.unit == "tokens":
+        size *= num_tokens / counts.num_pairs
+    return max(1, round(size))
 
 
-def choose_budget(counts: Counts, tokenizer: TokenizerConfig, batch_size: int) -> dict[str, Any]:
-    """Return settings for the number of updates, for batches of `batch_size` pairs, and for the
-    validations.
+def choose_budget(counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig) -> dict[str, Any]:
+    """Return settings for the number of updates and for the validations.
 
     Updates grow as the cube root of the number of target tokens, and batches as its square root: in
     small texts, each pair is read more often, and batches are smaller. There are at least
@@ -152,44 +158,60 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig, batch_size: int) -
     """
     tokens = tokenizer.target or tokenizer.name
     num_tokens = counts.estimate_tokens(tokens)
-    min_updates = MIN_EPOCHS * counts.num_pairs / batch_size
+    pairs_per_update = _count_pairs_per_update(counts, tokenizer, batch)
+    min_updates = MIN_EPOCHS * counts.num_pairs / pairs_per_update
     if counts.target.kind == "sentences":
         min_updates = max(min_updates, SENTENCE_UPDATES)
     updates = max(UPDATES * num_tokens ** (1 / 3), min_updates)
     # The last update is followed by the last validation.
     updates_per_validation = math.ceil(updates / NUM_VALIDATIONS)
     num_updates = updates_per_validation * NUM_VALIDATIONS
-    num_epochs = num_updates * batch_size / counts.num_pairs
+    num_epochs = num_updates * pairs_per_update / counts.num_pairs
     unit = "characters" if tokens == "characters" else "words"
     log.info(
-        f"training: {num_updates:,} updates of {batch_size} pairs ({num_epochs:.0f} epochs), for "
-        f"{num_tokens:,.0f} target {unit}; it ends early after {PATIENCE} of {NUM_VALIDATIONS} "
-        "validations without a better score; change with --set train.max_updates, "
-        "train.batch.size, train.validation.patience"
+        f"training: {num_updates:,} updates of {pairs_per_update:.0f} pairs ({num_epochs:.0f} "
+        f"epochs), for {num_tokens:,.0f} target {unit}; it ends early after {PATIENCE} of "
+        f"{NUM_VALIDATIONS} validations without a better score; change with --set "
+        "train.max_updates, train.batch.size, train.validation.patience"
     )
     return {
         "train.max_epochs": None,
         "train.max_updates": num_updates,
-        "train.batch.size": batch_size,
         "train.validation.every_updates": updates_per_validation,
         "train.validation.patience": PATIENCE,
     }
 
 
-def choose_limited(counts: Counts, batch_size: int, max_updates: int | None) -> dict[str, Any]:
-    """Return settings for batches and validations where the user limits how long training takes.
+def choose_limited(
+    counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig, max_updates: int | None
+) -> dict[str, Any]:
+    """Return settings for the validations where the user limits how long training takes.
 
     With `max_updates`, there are at most `NUM_VALIDATIONS` validations, and at most one per epoch.
     Otherwise there is one per epoch. `train.max_epochs` is None, so that the epochs of the packaged
     configuration do not limit training; the caller keeps a limit that the user has set.
     """
-    log.info("training: %d pairs in a batch; change with --set train.batch.size", batch_size)
-    settings: dict[str, Any] = {"train.batch.size": batch_size, "train.max_epochs": None}
+    pairs_per_update = _count_pairs_per_update(counts, tokenizer, batch)
+    log.info(
+        "training: %.0f pairs per update; change with --set train.batch.size", pairs_per_update
+    )
+    settings: dict[str, Any] = {"train.max_epochs": None}
     if max_updates:
-        updates_per_epoch = math.ceil(counts.num_pairs / batch_size)
+        updates_per_epoch = math.ceil(counts.num_pairs / pairs_per_update)
         every_updates = max(updates_per_epoch, math.ceil(max_updates / NUM_VALIDATIONS))
         settings["train.validation.every_updates"] = every_updates
     return settings
+
+
+def _count_pairs_per_update(
+    counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig
+) -> float:
+    """Return the mean number of pairs in an update."""
+    units_per_update = batch.size * batch.accumulate
+    if batch.unit == "sentences":
+        return units_per_update
+    num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
+    return units_per_update * counts.num_pairs / num_tokens
 
 
 def warn_about_unspaced_targets(target: Side, tokenizer: TokenizerConfig) -> None:

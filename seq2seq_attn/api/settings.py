@@ -215,13 +215,17 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
         names.insert(0, choose_config(counts))  # also changes `layers`
         data = layers.load().data
         chosen = choose_settings(counts, data, has_tokens="data.tokenizer.name" in is_set)
-    tokenizer = Layers(names, [chosen, is_set, *layers.settings]).load().data.tokenizer
+    configured = Layers(names, [chosen, is_set, *layers.settings]).load()
+    tokenizer = configured.data.tokenizer
     warn_about_unspaced_targets(counts.target, tokenizer)
-    batch_size = is_set.get("train.batch.size") or choose_batch_size(counts, tokenizer)
+    batch = configured.train.batch
+    if "train.batch.size" not in is_set:
+        chosen["train.batch.size"] = choose_batch_size(counts, tokenizer, batch)
+        batch = batch.model_copy(update={"size": chosen["train.batch.size"]})
     if not any(map(is_set.get, LIMITS)):
-        chosen |= choose_budget(counts, tokenizer, batch_size)
+        chosen |= choose_budget(counts, tokenizer, batch)
     else:
-        chosen |= choose_limited(counts, batch_size, is_set.get("train.max_updates"))
+        chosen |= choose_limited(counts, tokenizer, batch, is_set.get("train.max_updates"))
         if "train.validation.patience" not in is_set:
             log.info(
                 "training: patience is off, because train.max_updates or train.max_epochs is set; "

@@ -292,6 +292,19 @@ def test_batches_follow_from_the_text_whatever_limits_training(capsys, limit, ev
     assert (train["batch"]["size"], train["validation"]["every_updates"]) == (32, every)
 
 
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [("accumulate=4", 4), ("unit=tokens", 160), ("unit=tokens,size=640", 640)],
+)
+def test_batch_sizes_are_in_the_unit_that_is_set(capsys, caplog, options, size):
+    lines = [f"Hund {number}.\tDog {number}{' .' * 8}" for number in range(3_000)]
+    write_lines(Path("ten_words.tsv"), ["de\ten", *lines])
+    settings = [f"--set=train.batch.{option}" for option in options.split(",")]
+    train = dumped(capsys, "--train=ten_words.tsv", *LANGUAGES, *settings)["train"]
+    assert train["batch"]["size"] == size
+    assert f"8,000 updates of {64 if size == 640 else 16} pairs" in caplog.text
+
+
 def test_the_log_names_a_suggestion_that_the_user_replaced(capsys, caplog):
     dumped(capsys, *write_pairs("sentences"), "--set=train.batch.size=99")
     assert "updates of 99 pairs" in caplog.text
