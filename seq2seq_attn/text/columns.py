@@ -12,6 +12,9 @@ from seq2seq_attn.text.tables import Row
 
 _ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
 """names of the source column and of the target column"""
+_ROW_NUMBERS = ("id", "no", "nr")
+"""names of columns of row numbers that are also codes of languages: Indonesian, Norwegian, South
+Ndebele"""
 _MAX_WORDS = 3
 """maximum number of words in the name of a column; longer cells are text"""
 
@@ -79,6 +82,18 @@ def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> U
         f"{table}: {reason} for {', '.join(languages)}; its first row is {shown}; name the columns "
         f"in this order, for example --columns {','.join(list(names)[: len(languages)])}"
     )
+
+
+def rename_row_numbers(names: Row, rows: Sequence[Row]) -> dict[str, str]:
+    """Return the names of columns with `row number` in place of names in `_ROW_NUMBERS`, if all
+    cells of the column in `rows` are numbers."""
+    renamed = dict(names)
+    for key, name in names.items():
+        if "".join(_words(name)) not in _ROW_NUMBERS:
+            continue
+        if all(row.get(key, "").strip().isdigit() for row in rows):
+            renamed[key] = "row number"
+    return renamed
 
 
 def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:

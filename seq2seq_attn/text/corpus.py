@@ -12,7 +12,7 @@ from pathlib import Path
 from seq2seq_attn.config import shorten
 from seq2seq_attn.config.layout import NONE, VECTORS, SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.columns import choose_columns, columns_by_script
+from seq2seq_attn.text.columns import choose_columns, columns_by_script, rename_row_numbers
 from seq2seq_attn.text.languages import CODE, complete_languages, short_code
 from seq2seq_attn.text.lines import aligned_lines, plain_name
 from seq2seq_attn.text.normalize import one_line
@@ -239,6 +239,7 @@ def _find_table(path: Path, languages: Sequence[str | None], columns: Sequence[s
     if is_keyed:
         for row in rows:
             names |= {key: key for key in row}
+    names = rename_row_numbers(names, rows if is_keyed else rows[1:])
     known = complete_languages(str(path), names.values(), languages)
     if not columns and not is_keyed:
         columns = columns_by_script(rows, known)
