@@ -56,8 +56,8 @@ def test_a_text_is_left_out_of_the_choice_of_its_budget():
         rows[name] = {"about": name, "by_factor": by_factor}
     rows["even"]["by_factor"]["4"] = rows["even"]["by_factor"]["2"]
     left_out = leave_one_out(rows)
-    assert [text["factor"] for text in left_out] == ["2", "2", "0.5"]
-    assert [round(text["share"]) for text in left_out] == [100, 100, 70]
+    assert [text["factor"] for text in left_out] == ["2", "2", "1"]
+    assert [round(text["share"]) for text in left_out] == [100, 100, 90]
 
 
 def test_a_multiple_of_a_budget_keeps_the_batches():

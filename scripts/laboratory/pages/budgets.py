@@ -2,13 +2,8 @@
 updates, and whether the same multiple would be chosen without one of the texts."""
 
 from collections.abc import Mapping
-from statistics import fmean
 
 from scripts.laboratory.harness.records import Record
-
-NEAR = 3.0
-"""The smallest multiple is chosen whose mean share of the best scores is at most this many
-percentage points below the highest mean."""
 
 
 def budget_measure(row: Record) -> str:
@@ -26,16 +21,16 @@ def shares_of_best(row: Record) -> dict[str, float]:
 
 
 def leave_one_out(rows: Mapping[str, Record]) -> list[Record]:
-    """For each text, the multiple that is chosen from the other texts (`NEAR`), and the share of
-    its best score that the text reaches with it. Only multiples tried with every text count."""
+    """For each text, the multiple that is chosen from the other texts, and the share of its best
+    score that the text reaches with it. The multiple is chosen whose lowest share of a best score
+    is the highest. Only multiples tried with every text count."""
     shares = {name: shares_of_best(row) for name, row in rows.items()}
-    tried = set.intersection(*map(set, shares.values()))
+    tried = sorted(set.intersection(*map(set, shares.values())), key=float)
     chosen = []
     for name, row in rows.items():
         others = [shares[other] for other in rows if other != name]
-        means = {factor: fmean(text[factor] for text in others) for factor in tried}
-        enough = [factor for factor in tried if means[factor] >= max(means.values()) - NEAR]
-        factor = min(enough, key=float)
+        lowest = {factor: min(text[factor] for text in others) for factor in tried}
+        factor = max(tried, key=lowest.__getitem__)
         about = f"{row['about']} ({row['by_factor']['1']['num_pairs']:,} pairs)"
         chosen.append({"about": about, "factor": factor, "share": shares[name][factor]})
     return chosen

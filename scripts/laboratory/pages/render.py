@@ -69,8 +69,7 @@ def _templates() -> jinja2.Environment:
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
     templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
-    texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU}
-    templates.globals |= texts | {"near": budgets.NEAR}
+    templates.globals |= {"last_commit": LAST_COMMIT, "bleu_is": BLEU}
     return templates
 
 
