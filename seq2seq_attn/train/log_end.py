@@ -13,6 +13,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.files import JsonObject
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run import Run
+from seq2seq_attn.train.checkpoint import perfect_score
 
 MEMORIZED = 0.25
 """A model has memorized its training text if the loss in training, which includes dropout, is
@@ -65,7 +66,7 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
     last_values = [validations[-1]["perplexity"], *losses[-1:]]
     if None not in last_values:  # None stands for a number that was not finite
         longer = _longer_training(config, events[-1])
-        advice = describe_fit(losses, validations, metric, longer)
+        advice = describe_fit(losses, validations, best[metric], metric, longer)
         if advice:
             log.info(advice)
     log.info("next:")
@@ -74,7 +75,11 @@ def log_end(run: Run, config: Config, copied_bleu: float | None) -> None:
 
 
 def describe_fit(
-    losses: Sequence[float], validations: Sequence[JsonObject], metric: str, longer: str
+    losses: Sequence[float],
+    validations: Sequence[JsonObject],
+    best_score: float,
+    metric: str,
+    longer: str,
 ) -> str | None:
     """Describe what limits the score: training that was too short, or a training text that is
     memorized. Return None if neither limits the score and the model is usable.
@@ -82,12 +87,13 @@ def describe_fit(
     Args:
         losses: mean negative log-likelihoods of target tokens in training, oldest first.
         validations: the validations, oldest first.
+        best_score: the score of the saved model by `metric`.
         longer: the options of the command that trains longer.
     """
     last = validations[-1]
     early = [line[metric] for line in validations if line["update"] <= 0.75 * last["update"]]
-    is_useless = _is_useless(validations, metric)
-    if _is_perfect(validations, metric):
+    is_useless = _is_useless(best_score, metric)
+    if best_score == perfect_score(metric):
         return None
     if early and metric in METRICS and last.get("is_best") and not is_useless:
         best_early = min(early) if METRICS[metric].is_lower_better else max(early)
@@ -112,27 +118,12 @@ def describe_fit(
     return None
 
 
-def _is_perfect(validations: Sequence[JsonObject], metric: str) -> bool:
-    """Return whether a validation has no error."""
-    if metric not in METRICS:
-        return False
-    perfect = 0.0 if METRICS[metric].is_lower_better else 100.0
-    return _best_score(validations, metric) == perfect
-
-
-def _is_useless(validations: Sequence[JsonObject], metric: str) -> bool:
-    """Return whether the best score is too low for a model of use. Return False for a metric from
-    outside the package, whose scale is unknown."""
+def _is_useless(score: float, metric: str) -> bool:
+    """Return whether a score is too low for a model of use. Return False for a metric from outside
+    the package, whose scale is unknown."""
     if metric not in METRICS or ":" in metric:
         return False
-    best = _best_score(validations, metric)
-    return best > USELESS_ERROR if METRICS[metric].is_lower_better else best < USELESS
-
-
-def _best_score(validations: Sequence[JsonObject], metric: str) -> float:
-    """Return the best score of the validations by a metric of `METRICS`."""
-    scores: list[float] = [line[metric] for line in validations]
-    return min(scores) if METRICS[metric].is_lower_better else max(scores)
+    return score > USELESS_ERROR if METRICS[metric].is_lower_better else score < USELESS
 
 
 def _longer_training(config: Config, end: JsonObject) -> str:

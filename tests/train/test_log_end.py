@@ -71,7 +71,7 @@ def test_the_fit_of_a_run(scores, metric, loss, expected):
         line = {"update": 100 * number, metric: score, "perplexity": math.e, "is_best": True}
         validations.append(line)
     longer = f"max_updates={2 * 100 * len(scores)}"
-    text = describe_fit([3.0, loss], validations, metric, longer)
+    text = describe_fit([3.0, loss], validations, scores[-1], metric, longer)
     assert text is None if expected is None else expected in text
 
 
