@@ -11,7 +11,6 @@ from seq2seq_attn.runtime.environment import describe_cpu
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """fp16 is for training only; int8 (quantized weights) is for translation on a CPU only"""
-TRAINING_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 TRANSLATION_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -33,19 +32,16 @@ def resolve_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def training_precision(name: str, device: torch.device) -> Precision:
+def training_precision(
+    name: Literal["auto", "fp32", "bf16", "fp16"], device: torch.device
+) -> Precision:
     """Return the precision of training. `auto` is bf16 if the hardware has instructions for it.
     Otherwise it is fp16 on a GPU and fp32 on a CPU.
 
     A CPU without AMX or AVX512-BF16 emulates bf16, which is slower than fp32.
-
-    Raises:
-        UsageError: the precision is unknown.
     """
-    if name in TRAINING_PRECISIONS:
-        return name
     if name != "auto":
-        raise UsageError(f"precision {name!r}: expected auto, {', '.join(TRAINING_PRECISIONS)}")
+        return name
     if multiplies_bf16(device):
         return "bf16"
     return "fp16" if device.type == "cuda" else "fp32"
