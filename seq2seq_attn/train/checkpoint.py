@@ -211,8 +211,17 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
         UserError: the state does not fit the model, or was saved by a different version.
     """
     try:
-        _warn_about_changes(saved.values, updater)
-        return _restore(saved, updater)
+        values = saved.values
+        _warn_about_changes(values, updater)
+        load_tensors(updater, saved.tensors)
+        if updater.scaler and values["scaler"]:
+            updater.scaler.load_state_dict(values["scaler"])
+        rank = updater.group.rank
+        if rank < values["num_processes"]:  # a further rank keeps the generator of its seed
+            set_rng_state(saved.tensors, updater.device, rank)
+        state = TrainState(**values["state"])
+        state.window = Window(**values["state"]["window"])
+        return state
     except torch.OutOfMemoryError:
         raise
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -238,20 +247,6 @@ def _warn_about_changes(values: Mapping[str, Any], updater: Updater) -> None:
         if circumstances[key] != values[key]:
             text = "%s: %s in this session, %s before: %s"
             log.warning(text, key, circumstances[key], values[key], effect)
-
-
-def _restore(saved: Saved, updater: Updater) -> TrainState:
-    """Restore the session as `restore_training` does, without checks of the saved state."""
-    values = saved.values
-    load_tensors(updater, saved.tensors)
-    if updater.scaler and values["scaler"]:
-        updater.scaler.load_state_dict(values["scaler"])
-    rank = updater.group.rank
-    if rank < values["num_processes"]:  # a further rank keeps the generator of its seed
-        set_rng_state(saved.tensors, updater.device, rank)
-    state = TrainState(**values["state"])
-    state.window = Window(**values["state"]["window"])
-    return state
 
 
 def _circumstances(updater: Updater) -> dict[str, Any]:
