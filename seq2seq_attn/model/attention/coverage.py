@@ -64,13 +64,13 @@ class Coverage(AdditiveAttention):
         super().__init__(query_size, memory_size, attention_size, normalizer)
         is_neural = kind == "neural"
         self.coverage_size = coverage_size if is_neural else 1
-        self.max_fertility = max_fertility if fertility and not is_neural else None
+        self.max_fertility = max_fertility
         self.coverage_projection = nn.Linear(
             self.coverage_size, attention_size or query_size, bias=False
         )
         self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size) if is_neural else None
         self.fertility_projection = (
-            nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
+            nn.Linear(memory_size, 1, bias=False) if fertility and not is_neural else None
         )
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Tensor]:
@@ -78,7 +78,7 @@ class Coverage(AdditiveAttention):
         the first step."""
         values_BSM = encoded.values_BSM
         fertility_BS = None
-        if self.fertility_projection is not None and self.max_fertility is not None:
+        if self.fertility_projection is not None:
             share_BS = torch.sigmoid(self.fertility_projection(values_BSM).squeeze(2))
             fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
         dtype = wide_dtype(values_BSM.dtype)
