@@ -54,12 +54,11 @@ class Local(ScoredAttention):
         is_scaled: bool = False,
     ) -> None:
         super().__init__(memory_size)
-        is_predictive = window == "predictive"
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
-        self.position_projection = (
-            nn.Linear(query_size, query_size, bias=False) if is_predictive else None
-        )
-        self.position_weight_H = nn.Parameter(torch.empty(query_size)) if is_predictive else None
+        self.position_projection: nn.Linear | None = None
+        if window == "predictive":
+            self.position_projection = nn.Linear(query_size, query_size, bias=False)
+            self.position_weight_H = nn.Parameter(torch.empty(query_size))
         self.radius = radius
         self.scale = query_size**-0.5 if is_scaled else 1.0
         self.normalizer = normalizer
@@ -76,7 +75,7 @@ class Local(ScoredAttention):
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         last_B = memory.mask_BS.sum(dim=1) - 1
         center_B = torch.minimum(state, last_B)
-        if self.position_projection is not None and self.position_weight_H is not None:
+        if self.position_projection is not None:
             hidden_BH = torch.tanh(self.position_projection(query_BH))
             share_B = torch.sigmoid((hidden_BH * self.position_weight_H).sum(dim=1))
             center_B = last_B * wide(share_B)
