@@ -18,9 +18,9 @@ padding is 0"""
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     """Return `weights_BS`, exactly 0 on padding, in float32 or wider."""
-    wide_BS = wide(scores_BS)
-    largest_B1 = wide_BS.masked_fill(~mask_BS, -torch.inf).amax(dim=-1, keepdim=True)
-    z_BS = (wide_BS - largest_B1.detach()).masked_fill(~mask_BS, OUTSIDE).clamp(min=OUTSIDE)
+    masked_BS = wide(scores_BS).masked_fill(~mask_BS, -torch.inf)
+    largest_B1 = masked_BS.detach().amax(dim=-1, keepdim=True)
+    z_BS = (masked_BS - largest_B1).clamp(min=OUTSIDE)
     ordered_BS = z_BS.sort(dim=-1, descending=True).values
     ranks_S = torch.arange(1, z_BS.shape[-1] + 1, device=z_BS.device, dtype=z_BS.dtype)
     excess_BS = ordered_BS.cumsum(dim=-1) - 1.0
