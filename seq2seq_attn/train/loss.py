@@ -54,16 +54,15 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
             "reads word alignments of the training pairs: set data.links to ibm1, to a Pharaoh "
             "file, or, with data.corpus=captions, to gold"
         )
-    objectives = {
-        name: build_variant(OBJECTIVE, name, objective.options, unmet=unmet)
-        for name, objective in config.train.objectives.items()
-    }
-    for name, objective in objectives.items():
+    objectives = {}
+    for name, settings in config.train.objectives.items():
+        objective = build_variant(OBJECTIVE, name, settings.options, unmet=unmet)
         if isinstance(objective, nn.Module) and list(objective.parameters()):
             raise UsageError(
                 f"train.objectives.{name}: has parameters, which no optimizer would update; put "
                 "them into the model, for example into the attention"
             )
+        objectives[name] = objective
     return objectives
 
 
@@ -87,11 +86,13 @@ def batch_loss(
     if reverse is not None:
         outputs, reverse_sum = run_swapped(reverse, outputs, batch, label_smoothing=label_smoothing)
         reverse_sums.append(reverse_sum)
-    terms = [objective.term(outputs) for objective in objectives]
-    for objective, term in zip(objectives, terms, strict=True):
+    terms = []
+    for objective in objectives:
+        term = objective.term(outputs)
         if term.dim() != 0:
             raise UserError(
                 f"objective {type(objective).__name__}: its term has the shape "
                 f"{list(term.shape)}; expected the sum over the batch, a 0-d tensor"
             )
+        terms.append(term)
     return BatchLoss(loss.loss_sum, loss.nll_sum, terms + reverse_sums)
