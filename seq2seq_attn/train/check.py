@@ -102,9 +102,10 @@ def _check_search(config: Config) -> None:
     for name in search.scorers:
         find_build(SCORER, name)
     metric = config.train.validation.metric
-    if metric != "perplexity":
-        find_metric(metric)
-    if not config.data.layout.columns and metric != "perplexity":
+    if metric == "perplexity":
+        return
+    find_metric(metric)
+    if not config.data.layout.columns:
         raise UsageError(
             f"train.validation.metric={metric}: a language model (data.source_language=none) has "
             "no translations; set train.validation.metric=perplexity, or add -c language-model"
