@@ -15,7 +15,6 @@ import errno
 import glob
 import hashlib
 import json
-import math
 import os
 import stat
 import tempfile
@@ -25,6 +24,8 @@ from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, TypeVar
+
+from pydantic_core import to_jsonable_python
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.leftovers import locking, naming, remove_leftovers, temporary_name
@@ -161,13 +162,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def finite(value: Any) -> Any:
     """Return a value for JSON in which None replaces numbers that are not finite, at any depth."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return value
+    return to_jsonable_python(value, inf_nan_mode="null")
 
 
 def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:
