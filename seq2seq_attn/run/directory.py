@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -371,9 +372,10 @@ class Run:
                     "directory only; replace the link by its target, or choose another --run-dir"
                 )
 
-    def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
-        """Write `environment.json`: versions, hardware, git commit of the code, and the command."""
-        write_listed_json(self.path / names.ENVIRONMENT, describe_environment(command, device))
+    def write_environment(self, device: torch.device | str) -> None:
+        """Write `environment.json`: versions, hardware, git commit of the code, and the command of
+        this process."""
+        write_listed_json(self.path / names.ENVIRONMENT, describe_environment(sys.argv, device))
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:

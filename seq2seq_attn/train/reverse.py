@@ -7,7 +7,6 @@ the update that is best for the first model. The saved state of the first run in
 model.
 """
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def write_reverse_run(
     reverse_run.save_config(with_length_limit(reverse_config(config), pairs))
     reverse_run.save_text(prepared, SWAPPED)
     reverse_run.save_sets(prepared, SWAPPED)
-    reverse_run.write_environment(sys.argv, device)
+    reverse_run.write_environment(device)
 
 
 def build_reverse(

@@ -1,7 +1,6 @@
 """Write the files of a training run at its start, reopen them for a resume, and mark the end."""
 
 import logging
-import sys
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import PreparedCorpus
@@ -25,7 +24,7 @@ def write_run(
     run.save_config(config)
     run.save_text(prepared)
     run.save_sets(prepared)
-    run.write_environment(sys.argv, updater.device)
+    run.write_environment(updater.device)
     if updater.reverse is not None:
         write_reverse_run(run, config, prepared, updater.device)
 

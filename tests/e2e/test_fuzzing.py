@@ -111,7 +111,7 @@ class Folder(NamedTuple):
 @pytest.fixture(scope="module")
 def folder(module_path):
     run = make_toy_run(module_path / "run")
-    run.write_environment([], "cpu")
+    run.write_environment("cpu")
     shutil.copy(run.config_path, module_path / "own.yaml")
     write_tensors(
         module_path / "small.safetensors",

@@ -102,8 +102,9 @@ def test_no_finished_run_names_one_that_has_begun(tmp_path):
         newest_run(tmp_path / "runs")
 
 
-def test_the_environment_is_on_record(run):
-    run.write_environment(["seq2seq", "train", os.fsdecode(b"stra\xdfe.de")], "cpu")
+def test_the_environment_is_on_record(run, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["seq2seq", "train", os.fsdecode(b"stra\xdfe.de")])
+    run.write_environment("cpu")
     found = read_json(run.path / "environment.json")
     assert found["command"] == ["seq2seq", "train", r"stra\xdfe.de"]
     assert found["packages"]["torch"] == torch.__version__
