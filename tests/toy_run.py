@@ -93,5 +93,5 @@ def make_toy_run(path, config=None, *, seed=4, is_reverse=False, facts=None):
         if config.model.output.name != "pointer":  # which has no parameters
             model.output.projection.bias[EOS] += 1.5
     run.save_best(model.state_dict(), {"update": 0})
-    run.mark_finished()
+    run.mark_finished({})
     return run

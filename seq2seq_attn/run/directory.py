@@ -312,11 +312,9 @@ class Run:
 
     # ---- state, environment ----
 
-    def mark_finished(self, values: Mapping[str, Any] | None = None) -> None:
+    def mark_finished(self, values: Mapping[str, Any]) -> None:
         """Record that training has finished, with the current time and the JSON values."""
-        write_listed_json(
-            self.path / names.FINISHED, {"finished_at": time.time(), **(values or {})}
-        )
+        write_listed_json(self.path / names.FINISHED, {"finished_at": time.time(), **values})
 
     def finished_at(self) -> float | None:
         """Return the time at which training finished, in seconds since 1970. Return None if

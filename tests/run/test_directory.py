@@ -87,7 +87,7 @@ def test_the_newest_run_is_the_one_that_finished_last(tmp_path):
         run.save_best({"a": torch.zeros(1)}, {})
         run.mark_finished({"finished_at": time})
     Run.create(tmp_path / "begun").save_best({"a": torch.zeros(1)}, {})
-    Run.create(tmp_path / "without-model").mark_finished()
+    Run.create(tmp_path / "without-model").mark_finished({})
     (tmp_path / "notes.txt").touch()
     assert newest_run(tmp_path).path == tmp_path / "a"
     Run(tmp_path / "a").reopen(toy_config())

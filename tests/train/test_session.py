@@ -127,7 +127,7 @@ def test_resume_takes_the_unfinished_run_that_was_written_to_last():
         begin(name, written_at=written_at)
     done = Run(begin("done", written_at=400))
     done.model_path.touch()
-    done.mark_finished()
+    done.mark_finished({})
     assert choose(resume=True) == Path("runs/newest")
 
 
