@@ -91,11 +91,10 @@ class Hard(AdditiveAttention):
         if self.training:
             # `multinomial` raises an error for NaN, so NaN is replaced here; log_prob_B keeps it
             drawn_B1 = torch.multinomial(weights_BS.detach().nan_to_num(1.0), 1)
-        chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
-        context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
+        context_B1M = memory.values_BSM.take_along_dim(drawn_B1.unsqueeze(2), dim=1)
         log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()
         draw = Draw(log_prob_B, baseline_B1.squeeze(1).to(weights_BS.dtype))
-        return Attended(context_BM, weights_BS, extra=draw)
+        return Attended(context_B1M.squeeze(1), weights_BS, extra=draw)
 
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """Draw a position from the softmax of the scores. The result is a one-hot row whose

@@ -102,8 +102,8 @@ class Marginal(ScoredOutput):
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         weights_NK, logits_NKV = self._by_position(step, memory)
         log_probs_NKV = logits_NKV.log_softmax(dim=2)
-        index_NK1 = targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)
-        log_joint_NK = _log(weights_NK) + log_probs_NKV.gather(2, index_NK1).squeeze(2)
+        chosen_NK1 = log_probs_NKV.take_along_dim(targets_N.view(-1, 1, 1), dim=2)
+        log_joint_NK = _log(weights_NK) + chosen_NK1.squeeze(2)
         return log_joint_NK.logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
