@@ -47,8 +47,7 @@ class HistoryPointer(CopyingOutput):
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
         """Return the terms of the mixture. The weights a already sum to 1 - g, so the factor on the
         weights is 1."""
-        if step.history is None:
-            raise ValueError("history_pointer: a step without history")
+        assert step.history is not None  # `needs_history` is true
         ids_NK, hidden_NKH = step.history
         query_NH = torch.tanh(self.query_projection(step.hidden_BH))
         scores_NK = wide(torch.bmm(hidden_NKH, query_NH.unsqueeze(2)).squeeze(2))
