@@ -14,7 +14,7 @@ from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.store import PairStore
-from seq2seq_attn.train.distributed import ALONE, Group
+from seq2seq_attn.train.distributed import Group
 
 ItemT = TypeVar("ItemT")
 BuiltT = TypeVar("BuiltT")
@@ -57,9 +57,9 @@ def epoch_updates(
     plan: Sequence[list[list[int]]],
     updates_done: int,
     *,
-    group: Group = ALONE,
-    prepare: Callable[[Batch], Batch] = lambda batch: batch,
-    with_extended: bool = True,
+    group: Group,
+    prepare: Callable[[Batch], Batch],
+    with_extended: bool,
 ) -> Generator[UpdateBatches, None, None]:
     """Yield the batches of each update of an epoch, except the first `updates_done` updates.
 

@@ -9,6 +9,7 @@ import pytest
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.train.batches import built_ahead, epoch_updates, plan_epoch
+from seq2seq_attn.train.distributed import ALONE
 
 
 class Pairs:
@@ -24,7 +25,9 @@ class Pairs:
 def updates(epoch=0, updates_done=0):
     pairs = Pairs()
     plan = plan_epoch(pairs, BatchConfig(size=8, accumulate=3), seed=1, epoch=epoch)
-    return epoch_updates(pairs, plan, updates_done)
+    return epoch_updates(
+        pairs, plan, updates_done, group=ALONE, prepare=lambda batch: batch, with_extended=True
+    )
 
 
 def indices(epoch=0, updates_done=0):
