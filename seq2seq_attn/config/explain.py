@@ -6,7 +6,7 @@ import json
 import re
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, get_origin
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -78,7 +78,7 @@ def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str
     return location
 
 
-def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | None = None) -> str:
+def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | None) -> str:
     """Return the message `KEY=VALUE: expected ...` for a wrong value.
 
     `problems` are pydantic's errors for the value, one for each type that is allowed. `hint` says
@@ -173,6 +173,6 @@ def all_keys(section: type[BaseModel] = Config, prefix: str = "") -> list[str]:
     for name, field in section.model_fields.items():
         keys.append(prefix + name)
         kind = field.annotation
-        if isinstance(kind, type) and get_origin(kind) is None and issubclass(kind, BaseModel):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
             keys += all_keys(kind, f"{prefix}{name}.")
     return keys
