@@ -36,7 +36,7 @@ class VectorEmbedding(nn.Module):
     """Project input vectors, such as features of picture regions, to the size of token embeddings
     (after Huang et al. 2016). EOS is a vector of zeros, so its embedding is the bias."""
 
-    def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, vector_size: int, size: int, *, dropout: float) -> None:
         super().__init__()
         self.projection = nn.Linear(vector_size, size)
         self.embedding_dim = size

@@ -30,8 +30,8 @@ def newest_run(runs_dir: str | Path = "runs") -> Run:
     )
 
 
-def open_runs(named: Runs = None) -> list[Run]:
-    """Open the named runs, and warn about runs whose training has not finished. Without names, open
+def open_runs(named: Runs) -> list[Run]:
+    """Open the named runs, and warn about runs whose training has not finished. With None, open
     the run in `runs/` that finished last. A `Run` is returned unchanged, without a warning.
 
     Raises:
