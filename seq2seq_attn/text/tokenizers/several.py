@@ -134,13 +134,9 @@ class SentenceSource(Source):
         self.text = text
         self.name = text.name
         self.model = text.model
-        self.vector_sizes = text.vector_sizes
 
     def forget(self) -> None:
         self.text.forget()
-
-    def tokenize(self, text: str) -> list[str]:
-        return mark_sentences(self.text.tokenize(text))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         return [mark_sentences(tokens) for tokens in self.text.tokenize_many(texts)]

@@ -60,17 +60,13 @@ class SpacyTokenizer(Tokenizer):
         self._known: dict[str, tuple[str, ...]] = {}
         """the tokens of each span; a span is the text between two spaces"""
 
-    def tokenize(self, text: str) -> list[str]:
-        with self._nlp.memory_zone():  # without a zone, spaCy keeps every string in memory
-            return self._tokens(normalize(text, lowercase=self.lowercase, language=self.language))
-
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the tokens of each line. A span between spaces that occurs repeatedly is tokenized
         once."""
         lines = [
             normalize(text, lowercase=self.lowercase, language=self.language) for text in texts
         ]
-        with self._nlp.memory_zone():
+        with self._nlp.memory_zone():  # without a zone, spaCy keeps every string in memory
             if len(lines) < _MIN_LINES or not self.has_rules:
                 return [self._tokens(line) for line in lines]
             return self._by_spans(lines)
