@@ -43,11 +43,9 @@ def without(monkeypatch):
         monkeypatch.setitem(sys.modules, package, None)
         monkeypatch.setattr("importlib.metadata.version", find_no_version)
         words._spacy.cache_clear()
-        words.spacy_language.cache_clear()
 
     yield hide
     words._spacy.cache_clear()
-    words.spacy_language.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def split_words(language: str, lines: Sequence[str]) -> list[list[str]]:
     multi-language tokenizer (`xx`) if the language has none."""
     if not separates_words(language):
         return [list(normalize(line).replace(" ", "")) for line in lines]
-    return _spacy(spacy_language(language)).tokenize_many(lines)
+    return _spacy(language).tokenize_many(lines)
 
 
 def words_name(language: str) -> str:
@@ -36,7 +36,7 @@ def measure_broken_lines(language: str, lines: Sequence[str]) -> float:
     """Return the share of lines in which tokenization and detokenization insert a space, or remove
     the spaces around a dash or a slash. A high share means that the rules of `detokenize.py` do not
     fit the text, for example Chinese, which has no spaces between words."""
-    tokenizer = _spacy(spacy_language(language))
+    tokenizer = _spacy(language)
     detokenized = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
     num_broken = 0
     for new, line in zip(detokenized, lines, strict=True):
@@ -53,7 +53,7 @@ def like_number(language: str, word: str) -> bool:
     """Return whether a word is a number, such as `12` or `three`. Without spaCy, only digits
     count."""
     try:
-        return _spacy(spacy_language(language)).is_number(word)
+        return _spacy(language).is_number(word)
     except UserError:
         return word.isdecimal()
 
@@ -64,20 +64,19 @@ def _spaces(line: str) -> set[int]:
     return set(accumulate(map(len, line.split(" "))))
 
 
-@lru_cache(maxsize=16)
 def spacy_language(language: str) -> str:
     """Return the language's code if `spacy.blank` has a tokenizer for the language, or else `xx`
     (multi-language)."""
-    try:
-        _spacy(short_code(language))
-    except UsageError:
-        return "xx"
-    return short_code(language)
+    return _spacy(language).language
 
 
 @lru_cache(maxsize=16)
-def _spacy(code: str) -> SpacyTokenizer:
-    """Create the spaCy tokenizer of a language, once per language."""
+def _spacy(language: str) -> SpacyTokenizer:
+    """Create spaCy's tokenizer of a language, or the multi-language tokenizer (`xx`) if the
+    language has none. The result is kept for later calls."""
     from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-    return SpacyTokenizer(code)
+    try:
+        return SpacyTokenizer(short_code(language))
+    except UsageError:
+        return SpacyTokenizer("xx")
