@@ -26,7 +26,7 @@ from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, place_vectors
-from seq2seq_attn.text.vocab import EOS, ExtendedIds, IdArray, Vocab, extended_ids
+from seq2seq_attn.text.vocab import ExtendedIds, Vocab, extended_ids
 
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
@@ -154,9 +154,9 @@ class PairStore:
     token_links: SequenceStore | None = None
     """links of each pair, in which source and target positions alternate; None if the corpus has no
     links"""
-    find_vectors: Callable[[int, IdArray], FloatArray] | None = None
-    """a function that takes the index of a pair and the pair's source ids, and returns the vectors
-    [S, F]; None if all sources are texts"""
+    find_vectors: Callable[[int], FloatArray] | None = None
+    """a function that takes the index of a pair and returns the vectors [S, F] of its source; None
+    if all sources are texts"""
     find_extended: Callable[[int], ExtendedIds] | None = None
     """a function that takes the index of a pair and returns the pair's extended ids. If None, no
     target token can be copied from the source."""
@@ -209,7 +209,7 @@ class PairStore:
         if self.find_extended is not None and with_extended:
             extended = list(map(self.find_extended, indices))
         if self.find_vectors is not None:
-            vectors = list(map(self.find_vectors, indices, sources))
+            vectors = list(map(self.find_vectors, indices))
         return collate(sources, targets, indices, links=links, extended=extended, vectors=vectors)
 
 
@@ -310,9 +310,10 @@ class PreparedCorpus:
         vectors = SequenceStore(path("vectors"), np.float32)
         size = self.source_tokenizer.vector_size or 0
 
-        def vectors_of_line(index: int, ids: IdArray) -> FloatArray:
-            positions = self.source_tokenizer.vector_positions(ids.tolist(), EOS)
-            return place_vectors(vectors[index].reshape(-1, size), positions, len(ids))
+        def vectors_of_line(index: int) -> FloatArray:
+            tokens = source_tokens[index]
+            positions = self.source_tokenizer.vector_positions(tokens)
+            return place_vectors(vectors[index].reshape(-1, size), positions, len(tokens))
 
         def extended(index: int) -> ExtendedIds:
             source = self.target_tokenizer.spell_source(source_tokens[index])

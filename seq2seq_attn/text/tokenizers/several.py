@@ -83,11 +83,11 @@ class SeveralSources(Source):
             words += source.words(text, column)
         return words
 
-    def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
-        if self.vector_size is None or not sequence:
+    def vector_positions(self, tokens: Sequence[str]) -> range:
+        if self.vector_size is None or not tokens:
             return range(0)
-        ends = [position for position, item in enumerate(sequence) if item == end]
-        bounds = [-1, *ends, len(sequence)]
+        ends = [position for position, token in enumerate(tokens) if token == SOURCE_END]
+        bounds = [-1, *ends, len(tokens)]
         return range(bounds[self._vector_column] + 1, bounds[self._vector_column + 1])
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:

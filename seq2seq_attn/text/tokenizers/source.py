@@ -84,9 +84,8 @@ class Source(ABC):
         and tabs, and each vector is a word."""
         return words_of(line)
 
-    def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
-        """Return the positions of vectors in a line. `sequence` holds the tokens of the line, or
-        its ids; `end` is the item that ends a column: `SOURCE_END` among tokens, EOS among ids."""
+    def vector_positions(self, tokens: Sequence[str]) -> range:
+        """Return the positions of vectors among the tokens of a line."""
         return range(0)
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:

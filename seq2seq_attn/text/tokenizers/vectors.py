@@ -65,8 +65,8 @@ class VectorSource(Source):
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
         return list(tokens)
 
-    def vector_positions(self, sequence: Sequence[object], end: object = None) -> range:
-        return range(len(sequence))
+    def vector_positions(self, tokens: Sequence[str]) -> range:
+        return range(len(tokens))
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
         if not tokens:
