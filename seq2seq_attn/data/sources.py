@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.links import IBM1
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
@@ -57,7 +56,7 @@ def _find_own_texts(data: DataConfig) -> RawCorpus:
         texts[split] = _find_own_text(spec, data)
     splits = {}
     for split, text in texts.items():
-        splits[split] = [*_hash_files(text, data.layout), *text.columns, text.has_header]
+        splits[split] = [*_hash_files(text), *text.columns, text.has_header]
     identity = {
         "splits": splits,
         "languages": texts["train"].languages,
@@ -179,17 +178,17 @@ def _check_sources(data: DataConfig) -> None:
             )
 
 
-def _hash_files(text: Text, layout: SourceLayout) -> list[str]:
-    """Return the hash of each file of a text. If a source of `layout` is vectors, the last hash
-    stands for all files of vectors that the source lines name.
+def _hash_files(text: Text) -> list[str]:
+    """Return the hash of each file of a text. If a source is vectors, the last hash stands for all
+    files of vectors that the source lines name.
 
     Raises:
         UserError: a file cannot be read.
     """
     hashes = [sha256_of(path) for path in text.paths]
-    if layout.vector_column is not None:
+    if text.layout.vector_column is not None:
         lines = (source for source, _ in text.pairs())
-        hashes.append(hash_vectors(layout.vector_files(lines)))
+        hashes.append(hash_vectors(text.layout.vector_files(lines)))
     return hashes
 
 
@@ -219,7 +218,7 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     Raises:
         UsageError, UserError: see `find_extra`.
     """
-    hashes = [[*_hash_files(text, data.layout), *text.columns] for text in find_extra(data)]
+    hashes = [[*_hash_files(text), *text.columns] for text in find_extra(data)]
     if not hashes:
         return {}
     return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab}}
