@@ -38,7 +38,6 @@ def audit_report(prepared: PreparedCorpus) -> str:
     meta = prepared.meta
     config = meta["config"]
     train = prepared.audit["train"]
-    dropped = describe_dropped(train["dropped"], config)
     joint = " (one vocabulary for both)" if config["vocab"]["joint"] else ""
     lines = [
         f"{prepared.directory}  ({config['source_language']} -> {config['target_language']})",
@@ -47,8 +46,8 @@ def audit_report(prepared: PreparedCorpus) -> str:
         "",
         describe_ratios(prepared.pairs("train")),
         "",
-        f"dropped from train: {sum(dropped.values()):,} of {train['pairs_read']:,} pairs",
-        *[f"  {count:,} because {reason}" for reason, count in dropped.items()],
+        f"dropped from train: {sum(train['dropped'].values()):,} of {train['pairs_read']:,} pairs",
+        *[f"  {reason}" for reason in describe_dropped(train["dropped"], config)],
         "validation and test sets are kept whole; duplicates and overlaps are counted, never "
         "dropped",
         *meta["notes"],
@@ -58,9 +57,9 @@ def audit_report(prepared: PreparedCorpus) -> str:
     return "\n".join(lines)
 
 
-def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of dropped pairs by the reason in words. Reasons without pairs are left
-    out.
+def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> list[str]:
+    """Return a description for each reason why pairs are dropped, such as `3 because a side is
+    blank`. Reasons without pairs are left out.
 
     Args:
         dropped: numbers of dropped pairs by fault (`builder.FAULTS`).
@@ -73,7 +72,11 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
             f"one side has more than {limits['max_length_ratio']:g} times the other's tokens"
         ),
     }
-    return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
+    described = []
+    for fault, reason in reasons.items():
+        if dropped[fault]:
+            described.append(f"{dropped[fault]:,} because {reason}")
+    return described
 
 
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:

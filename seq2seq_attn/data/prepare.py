@@ -313,8 +313,7 @@ def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
     """Raise UserError if all training pairs are dropped."""
     if train.keep.any():
         return
-    reasons = describe_dropped(train.dropped, limits)
-    dropped = ", ".join(f"{count} because {reason}" for reason, count in reasons.items())
+    dropped = ", ".join(describe_dropped(train.dropped, limits))
     raise UserError(
         f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or "
         "data.max_length_ratio"

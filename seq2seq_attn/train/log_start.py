@@ -78,12 +78,12 @@ def log_audit(prepared: PreparedCorpus) -> None:
     for note in prepared.meta["notes"]:
         log.info(note)
     audit = prepared.audit
-    dropped = describe_dropped(audit["train"]["dropped"], prepared.meta["config"])
-    if dropped:
-        num_dropped = sum(dropped.values())
+    dropped = audit["train"]["dropped"]
+    num_dropped = sum(dropped.values())
+    if num_dropped:
         num_read = audit["train"]["pairs_read"]
         level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
-        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
+        reasons = ", ".join(describe_dropped(dropped, prepared.meta["config"]))
         log.log(
             level,
             f"dropped from train: {num_dropped} of {num_read} pairs: {reasons}; see "
