@@ -22,7 +22,7 @@ from seq2seq_attn.api.writers import (
     write_lines,
 )
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.links import parse_links
+from seq2seq_attn.data.links import check_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import gold_pairs, word_weights
 from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
@@ -273,5 +273,5 @@ def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> l
         )
     for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
         sizes = (len(words_of(source)), len(words_of(target)))
-        parse_links(path, number, line, *sizes)
+        check_links(path, number, line, *sizes)
     return lines

@@ -13,7 +13,7 @@ from typing import Any
 
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.config.layout import SourceLayout
-from seq2seq_attn.data.links import LinkFile, parse_links
+from seq2seq_attn.data.links import LinkFile, check_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
 from seq2seq_attn.data.shifts import MAX_PAIRS, WINDOW, check_sides
 from seq2seq_attn.data.store import LINKS, iter_exact, open_lines, split_path
@@ -210,7 +210,7 @@ def _with_links(
             )
         pair, split = item
         num_words = [len(links.words(sentence)) for sentence in pair]
-        parse_links(links.path, number, line, *num_words)
+        check_links(links.path, number, line, *num_words)
         yield (*pair, line), split
 
 

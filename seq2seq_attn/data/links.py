@@ -111,11 +111,8 @@ def links_identity(data: DataConfig) -> str | None:
     return data.links if path is None else sha256_of(path)
 
 
-def parse_links(
-    path: Path, number: int, line: str, num_source: int, num_target: int
-) -> tuple[Link, ...]:
-    """Return the links of a line, after a check that both positions of each link lie inside the
-    pair.
+def check_links(path: Path, number: int, line: str, num_source: int, num_target: int) -> None:
+    """Check that both positions of each link of a line lie inside the pair.
 
     Args:
         path: the file of the line, for error messages.
@@ -138,7 +135,6 @@ def parse_links(
                 f"{num_source} and {num_target} words; split words at spaces and tabs only, number "
                 "them from 0, and write the source first"
             )
-    return links
 
 
 def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, name: str) -> str:

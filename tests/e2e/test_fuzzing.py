@@ -20,7 +20,7 @@ from seq2seq_attn import cli
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.api.streams import open_input, read_chunks
 from seq2seq_attn.config import load_config
-from seq2seq_attn.data.links import parse_links
+from seq2seq_attn.data.links import check_links
 from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import translate_set
@@ -147,7 +147,7 @@ def read_input(folder, path):
 
 def read_links(folder, path):
     for number, line in enumerate(iter_lines(path), 1):
-        parse_links(path, number, line, 4, 4)
+        check_links(path, number, line, 4, 4)
 
 
 def read_tokenizer(folder, path):
