@@ -27,7 +27,7 @@ from seq2seq_attn.metrics.attention import (
     overlap_counts,
     words_from_tokens,
 )
-from seq2seq_attn.text.links import parse_pharaoh, sure_links
+from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
@@ -121,7 +121,8 @@ def gold_pairs(weights: Iterable[Weights], lines: Iterable[str]) -> list[GoldPai
     """
     pairs = []
     for weights_TS, line in zip(weights, lines, strict=True):
-        pairs.append(GoldPair(weights_TS, parse_pharaoh(line), sure_links(line)))
+        sure_links = parse_pharaoh(line, only_sure=True)
+        pairs.append(GoldPair(weights_TS, parse_pharaoh(line), sure_links))
     return pairs
 
 

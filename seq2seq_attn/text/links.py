@@ -34,22 +34,13 @@ def words_of(line: str) -> list[str]:
     return _WORD.findall(line)
 
 
-def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """Return the links of a line such as `0-0 1-2`, sure and possible links alike.
+def parse_pharaoh(line: str, *, only_sure: bool = False) -> tuple[Link, ...]:
+    """Return the links of a line such as `0-0 1-2`, sure and possible links alike, or only the sure
+    links.
 
     Raises:
         UserError: a field is not two numbers of at most nine digits joined by `-`, `p` or `?`.
     """
-    return tuple(link for _, link in _parse_marks(line))
-
-
-def sure_links(line: str) -> tuple[Link, ...]:
-    """Return the sure links of a line that `parse_pharaoh` accepts."""
-    return tuple(link for mark, link in _parse_marks(line) if mark == _SURE)
-
-
-def _parse_marks(line: str) -> list[tuple[str, Link]]:
-    """Return the mark and the positions of each link of a line."""
     links = []
     for field in line.split():
         match = _PHARAOH.fullmatch(field)
@@ -58,8 +49,9 @@ def _parse_marks(line: str) -> list[tuple[str, Link]]:
                 f"alignment {shorten(field)}: expected SOURCE-TARGET positions from 0, for example "
                 "0-0 1-2; a link that is only possible is written 0p0 or 0?0"
             )
-        links.append((match[2], (int(match[1]), int(match[3]))))
-    return links
+        if match[2] == _SURE or not only_sure:
+            links.append((int(match[1]), int(match[3])))
+    return tuple(links)
 
 
 def links_between_words(

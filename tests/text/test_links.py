@@ -10,7 +10,6 @@ from seq2seq_attn.text.links import (
     links_between_tokens,
     links_between_words,
     parse_pharaoh,
-    sure_links,
     word_shares,
     words_of,
 )
@@ -20,7 +19,7 @@ def test_pharaoh_lines_are_read():
     assert parse_pharaoh("0-0 2-1  10-12\n") == ((0, 0), (2, 1), (10, 12))
     assert parse_pharaoh("") == ()
     assert parse_pharaoh("0-0 2p1 3?10") == ((0, 0), (2, 1), (3, 10))
-    assert sure_links("0-0 2p1 3?10 4-4") == ((0, 0), (4, 4))
+    assert parse_pharaoh("0-0 2p1 3?10 4-4", only_sure=True) == ((0, 0), (4, 4))
     for bad in ("0", "0-", "a-1", "1-2-3", "0:1", "9" * 5000 + "-1", "1-" + "9" * 10, "²-1"):
         with pytest.raises(UserError, match=r"^alignment .{3,45}"):
             parse_pharaoh(bad)
