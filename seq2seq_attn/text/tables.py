@@ -60,8 +60,6 @@ class Form(NamedTuple):
 
     name: str
     suffixes: tuple[str, ...]
-    matches: Callable[[str], object]
-    """returns whether the first characters of a file look like this format"""
     rows: Callable[[Path], Rows]
     """yields the rows of a file; raises ValueError if the rest of the file cannot be read"""
 
@@ -77,15 +75,18 @@ def find_form(path: Path) -> Form | None:
     if named is not None:
         return named
     head = read_head(path)
-    if not _is_tmx(head):
-        check_no_document(path)
-    return next((form for form in FORMS if form.matches(head)), None)
+    if _is_tmx(head):
+        return _TMX
+    check_no_document(path)
+    if JSON.pattern.match(head):
+        return _JSON
+    return _DELIMITED if _is_delimited(head) else None
 
 
 def form_by_suffix(path: Path) -> Form | None:
     """Return the form to which the suffix of a file belongs, or None."""
     name = plain_name(path).lower()
-    return next((form for form in FORMS if name.endswith(form.suffixes)), None)
+    return next((form for form in _FORMS if name.endswith(form.suffixes)), None)
 
 
 def check_no_document(path: Path) -> None:
@@ -390,10 +391,9 @@ _ADVICE = {
     CATALOGUE: "a PO catalogue; name it NAME.po",
 }
 """advice for the user, by the kinds of documents that cannot be read"""
-FORMS = (
-    Form("TMX", (".tmx",), _is_tmx, _tmx_rows),
-    Form("XLIFF", (".xlf", ".xliff"), XML.pattern.match, _xliff_rows),
-    Form("PO", (".po",), CATALOGUE.pattern.search, _po_rows),
-    Form("JSON", (".json", ".jsonl", ".ndjson"), JSON.pattern.match, _json_rows),
-    Form("TSV or CSV", (".tsv", ".csv", ".tab"), _is_delimited, _delimited_rows),
-)
+_TMX = Form("TMX", (".tmx",), _tmx_rows)
+_XLIFF = Form("XLIFF", (".xlf", ".xliff"), _xliff_rows)
+_PO = Form("PO", (".po",), _po_rows)
+_JSON = Form("JSON", (".json", ".jsonl", ".ndjson"), _json_rows)
+_DELIMITED = Form("TSV or CSV", (".tsv", ".csv", ".tab"), _delimited_rows)
+_FORMS = (_TMX, _XLIFF, _PO, _JSON, _DELIMITED)
