@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -46,6 +46,8 @@ _XLIFF_UNIT = re.compile(
 )
 """matches a unit of XLIFF. Its groups are source and target; the second is None without a
 translation, or where its state is new or begins with `needs`."""
+_NAMED_SEPARATOR = re.compile(r"sep=(.)\r?(?:\n|\Z)")
+"""the first line of a CSV file that names its separator"""
 _ENTITY = re.compile(r"&(?!amp;|lt;|gt;|quot;|apos;)[a-zA-Z]\w*;")
 """an HTML entity that XML does not define"""
 
@@ -155,9 +157,9 @@ def _find_dialect(head: str) -> _Dialect | None:
     enclose every cell.
     """
     lines = head.split("\n")
-    separator = _named_separator(lines[0])
-    if separator:
-        return _try_csv(lines[1:], separator, None)
+    named = _NAMED_SEPARATOR.match(head)
+    if named:
+        return _try_csv(lines[1:], named[1], None)
     tabs = [line.count("\t") for line in lines if line.strip()]
     has_tabs = may_leave_out(tabs.count(0), len(tabs))
     is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head}\n")
@@ -176,12 +178,6 @@ def _is_delimited(head: str) -> bool:
     if dialect is None:
         return False
     return not dialect.options or may_leave_out(dialect.num_odd, dialect.num_rows)
-
-
-def _named_separator(line: str) -> str | None:
-    """Return the separator that the first line of a CSV file names, as in `sep=;`, or None."""
-    match = re.fullmatch(r"sep=(.)\r?", line)
-    return match[1] if match else None
 
 
 def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Dialect:
@@ -229,33 +225,32 @@ def _csv_cells(
 
 def _delimited_rows(path: Path) -> Rows:
     """Yield the rows of a TSV or CSV file."""
-    dialect = _find_dialect(read_head(path))
+    head = read_head(path)
+    dialect = _find_dialect(head)
     if dialect is None:
         raise ValueError("not the same separators in each line, or a quotation without its end")
     keys = [str(number) for number in range(1, dialect.num_columns + 1)]
-    lines = iter_lines(path)
-    num_skipped = 0
-    if dialect.options and _named_separator(next(iter_lines(path), "")):
-        next(lines)
-        num_skipped = 1
+    num_skipped = 1 if _NAMED_SEPARATOR.match(head) else 0
+    lines = islice(iter_lines(path), num_skipped, None)
     cells: Iterable[tuple[int, list[str] | None]]
     if dialect.options:
         cells = _csv_cells(lines, dialect.options)
     else:
         cells = enumerate((line.split("\t") if line.strip() else [] for line in lines), 1)
     delimiter = dialect.options.get("delimiter", "\t")
-    for number, row in cells:
+    for index, row in cells:
+        number = index + num_skipped
         if row is None or (row and len(row) != len(keys)):
-            yield number + num_skipped, None
+            yield number, None
             continue
         is_doubtful = any("\n" in cell and delimiter in cell for cell in row)
         if is_doubtful and path not in _LOGGED:
             _LOGGED.add(path)  # a table is read several times
             message = "%s, line %d: a cell with line breaks and separators; check its quotes"
-            log.info(message, path, number + num_skipped)
+            log.info(message, path, number)
         texts = map(one_line, row) if dialect.options else row
         # The row of a blank line has no texts.
-        yield number + num_skipped, dict(zip(keys, texts, strict=False))
+        yield number, dict(zip(keys, texts, strict=False))
 
 
 def _json_rows(path: Path) -> Rows:
