@@ -217,9 +217,10 @@ def _csv_cells(
             for number in range(start, reader.line_num + 1):
                 yield number, None
             continue
-        with_lines = [cell for cell in cells if "\n" in cell]
-        delimiter = options["delimiter"]
-        is_damaged = any(holds_rows(cell, delimiter, len(cells)) for cell in with_lines)
+        is_damaged = False
+        for cell in cells:
+            if "\n" in cell and holds_rows(cell, options["delimiter"], len(cells)):
+                is_damaged = True
         yield start, None if is_damaged else cells
 
 
