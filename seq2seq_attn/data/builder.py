@@ -184,13 +184,18 @@ def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
     """Encode the tokens of one side of a chunk for a `SideBuilder`."""
     kept = compress(tokenized, keep_P.tolist())
     lines = ["\n".join([*tokens, ""]).encode() for tokens in kept]
-    # For speed, one pass collects the types and the indices: the lookup of a new token adds the
-    # token with the next index.
-    index_by_type = defaultdict[str, int](count().__next__)
+    # For speed, one pass collects the types and the indices.
+    index_by_type = _number_by_first_use()
     tokens = chain.from_iterable(tokenized)
     indices = np.fromiter(map(index_by_type.__getitem__, tokens), dtype=np.int32)
     types = list(index_by_type)
     return TokenizedSide(b"".join(lines), _lengths(lines), types, indices, _lengths(tokenized))
+
+
+def _number_by_first_use() -> defaultdict[str, int]:
+    """Return an empty dictionary in which the lookup of a new token adds the token with the next
+    number, from 0."""
+    return defaultdict(count().__next__)
 
 
 def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
@@ -316,8 +321,8 @@ class SideBuilder:
     `write_ids`."""
 
     def __init__(self, directory: Path, split: str, side: Side) -> None:
-        self._numbers: dict[str, int] = {}
-        """the token number of each distinct token, in the order of first occurrence"""
+        self._numbers = _number_by_first_use()
+        """the token number of each distinct token"""
         self._num_kept = np.empty(0, dtype=np.int64)
         """how often each token occurs in the kept pairs, by token number"""
         self._longest = 0
@@ -340,8 +345,6 @@ class SideBuilder:
         with open_lines(self._text_path, "a") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.lines, dtype=np.uint8), tokenized.num_bytes)
-        for token in tokenized.types:
-            self._numbers.setdefault(token, len(self._numbers))
         # Translate indices in `types` of this chunk to token numbers of the split.
         number_by_index = np.array([self._numbers[token] for token in tokenized.types], np.int32)
         numbers = number_by_index[tokenized.indices]
