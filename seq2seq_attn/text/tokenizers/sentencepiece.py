@@ -33,21 +33,11 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(lowercase=lowercase)
         self.model = model
         self._processor: Any = SentencePieceProcessor(model_proto=model)
-        numbers = range(self._processor.get_piece_size())
-        self.subwords: list[str] = [self._processor.id_to_piece(number) for number in numbers]
-        """the subwords of the model in the order of SentencePiece's ids"""
+        self.num_subwords: int = self._processor.get_piece_size()
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize_marked(text, lowercase=self.lowercase) for text in texts]
-        encoded: list[list[int]] = self._processor.encode(lines, num_threads=1)
-        tokenized = []
-        for line, numbers in zip(lines, encoded, strict=True):
-            if _UNKNOWN in numbers:  # unknown characters have no subword
-                tokens = self._processor.encode(line, out_type=str)
-            else:
-                # For speed: the library would make a new string for each token.
-                tokens = [self.subwords[number] for number in numbers]
-            tokenized.append(tokens)
+        tokenized: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
         return tokenized
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -59,9 +49,10 @@ class SentencePieceTokenizer(Tokenizer):
         """Return the score of each subword. The special token for unknown characters is left
         out."""
         scores = {}
-        for number, subword in enumerate(self.subwords):
-            scores[subword] = self._processor.get_score(number)
-        del scores[self.subwords[_UNKNOWN]]
+        for number in range(self.num_subwords):
+            if number != _UNKNOWN:
+                subword = self._processor.id_to_piece(number)
+                scores[subword] = self._processor.get_score(number)
         return scores
 
 
@@ -121,11 +112,9 @@ def train_sentencepiece(
             f"model of that size on this text; {reason}, or use data.tokenizer.name=characters"
         ) from None
     tokenizer = SentencePieceTokenizer(model_file.getvalue(), lowercase=lowercase)
-    size = len(tokenizer.subwords)
-    if size < vocab_size:
-        log.info(
-            "SentencePiece: %d subwords, all that this text gives (vocab_size=%d)", size, vocab_size
-        )
+    if tokenizer.num_subwords < vocab_size:
+        message = "SentencePiece: %d subwords, all that this text gives (vocab_size=%d)"
+        log.info(message, tokenizer.num_subwords, vocab_size)
     return tokenizer
 
 
