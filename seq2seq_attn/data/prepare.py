@@ -68,6 +68,16 @@ from seq2seq_attn.text.tokenizers.base import SIDES
 
 log = logging.getLogger(__name__)
 
+_DECISIVE_SETTINGS = {
+    "target_language",
+    "limit",
+    "max_length",
+    "max_length_ratio",
+    "tokenizer",
+    "vocab",
+}
+"""the settings in `data` that decide the content of the prepared corpus, besides the text and the
+source languages"""
 SMALL_CORPUS = 100_000
 """A corpus with fewer pairs is tokenized in one process, which ends before worker processes would
 have started."""
@@ -139,18 +149,11 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
     versions = {}
     if data.tokenizer.name in ("spacy", "sentencepiece"):
         versions[data.tokenizer.name] = importlib.metadata.version(data.tokenizer.name)
+    settings = data.model_dump(include=_DECISIVE_SETTINGS)
     return {
         "format": FORMAT_VERSION,
         "raw": raw.identity,
-        "config": {
-            "source_language": data.source_name,
-            "target_language": data.target_language,
-            "limit": data.limit.model_dump(),
-            "max_length": data.max_length,
-            "max_length_ratio": data.max_length_ratio,
-            "tokenizer": data.tokenizer.model_dump(),
-            "vocab": data.vocab.model_dump(),
-        },
+        "config": {"source_language": data.source_name, **settings},
         "links": links_identity(data),
         **extra_identity(data),
         **vocab_identity(data, vocab_dir),
