@@ -282,7 +282,7 @@ class SplitBuilder:
         """Return how often each token occurs in the kept pairs, for each side."""
         return [side.kept_counts for side in self.sides]
 
-    def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
+    def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder) -> dict[str, Any]:
         """Return counts of the pairs of the split, and of the tokens of the kept pairs, as JSON
         values.
 
@@ -294,11 +294,11 @@ class SplitBuilder:
 
         Args:
             vocabs: the vocabularies of source and target.
-            train: the training split; None if this is the training split, which has no overlap.
+            train: the training split, which has no overlap with itself.
         """
         digests = np.concatenate(self._digests)
         overlap = (0, 0)
-        if train is not None:
+        if train is not self:
             kept = np.concatenate(train._digests)[train.keep]
             overlap = count_overlap(digests, kept)
         counts = {

@@ -200,7 +200,7 @@ def _build(
         audit = {}
         for split, builder in splits.items():
             builder.write_ids(vocabs)
-            audit[split] = builder.audit(vocabs, None if builder is train else train)
+            audit[split] = builder.audit(vocabs, train)
         if source.vector_size is not None:
             for split in splits:
                 write_vectors(directory, split, source)
