@@ -50,10 +50,9 @@ def bucketed_batches(
     target_positions = target_lengths + 1
     indices = np.array(shuffled, dtype=np.int32)
     sorted_indices = _sort_by_length(indices, source_positions, target_positions)
-    options = {}
-    if unit == "tokens":  # by default, torchtext counts pairs
-        options["batch_size_fn"] = _padded_size(target_positions)
-    batches = import_torchtext().data.batch(sorted_indices, size, **options)
+    # Without a function, torchtext counts pairs.
+    batch_size_fn = _padded_size(target_positions) if unit == "tokens" else None
+    batches = import_torchtext().data.batch(sorted_indices, size, batch_size_fn)
     # If the first pair exceeds the size, torchtext emits an empty batch before it.
     batches = list(filter(None, batches))
     generator.shuffle(batches)
@@ -114,11 +113,11 @@ def _padded_size(lengths: Lengths) -> Callable[[int, int, int], int]:
     """Return a `batch_size_fn` for torchtext, which counts the positions of a padded batch. Its
     arguments are the index of a new pair, the number of pairs with the new pair, and the number of
     positions without the new pair."""
-    # A single number is read several times faster from an array of Python than from numpy's.
-    length_array = array("q", lengths.astype(np.int64).tobytes())
+    # A single number is read several times faster from a list than from an array of numpy.
+    length_list = lengths.tolist()
 
     def batch_size(index: int, num_pairs: int, previous_size: int) -> int:
-        longest = length_array[index]
+        longest: int = length_list[index]
         if num_pairs > 1:
             # All previous pairs are padded to the length of the longest pair among them.
             longest = max(longest, previous_size // (num_pairs - 1))
