@@ -135,12 +135,12 @@ def _encode(document: Document, text: Text, translations: Sequence[str]) -> str:
     """
     if not all(translations):
         raise ValueError("an empty translation")
-    lines = text.text.splitlines(keepends=True)
-    numbers = [number for number, line in enumerate(lines) if has_words(line)]
-    for number, translation in zip(numbers, translations, strict=True):
-        line = lines[number]
-        lines[number] = line.replace(line.strip(), translation, 1)
-    new = "".join(lines)
+    new = ""
+    remaining = iter(translations)
+    for line in text.text.splitlines(keepends=True):
+        if has_words(line):
+            line = line.replace(line.strip(), next(remaining), 1)
+        new += line
     new.encode(document.encoding)  # refuses half a surrogate pair, which JSON can hold
     if not keeps_placeholders(text.text, new):
         raise ValueError("another placeholder")
