@@ -84,18 +84,13 @@ def find_terms(words: Sequence[str], terms: Mapping[Words, TermT]) -> list[TermT
     Of overlapping terms, only the longest is found; of those of equal length, only the first.
     """
     longest = max(map(len, terms))
-    candidates = []
-    for start in range(len(words)):
-        for end in range(start + 1, min(start + longest, len(words)) + 1):
-            term = tuple(words[start:end])
-            if term in terms:
-                candidates.append((start, term))
-    candidates.sort(key=lambda candidate: -len(candidate[1]))
     taken: set[int] = set()
     found = {}
-    for start, term in candidates:
-        positions = range(start, start + len(term))
-        if taken.isdisjoint(positions):
-            taken.update(positions)
-            found[start] = terms[term]
+    for length in range(longest, 0, -1):
+        for start in range(len(words) - length + 1):
+            positions = range(start, start + length)
+            term = tuple(words[start : start + length])
+            if term in terms and taken.isdisjoint(positions):
+                taken.update(positions)
+                found[start] = terms[term]
     return list(dict.fromkeys(map(found.__getitem__, sorted(found))))
