@@ -68,10 +68,8 @@ def links_between_words(
     Raises:
         ValueError: tokens and words have different numbers of characters.
     """
-    source_sizes, source_characters = _match(source_tokens, source_words)
-    target_sizes, target_characters = _match(target_tokens, target_words)
-    sources = _first_words(source_tokens, source_sizes, source_characters)
-    targets = _first_words(target_tokens, target_sizes, target_characters)
+    sources = _first_words(source_tokens, source_words)
+    targets = _first_words(target_tokens, target_words)
     distinct = set()
     for source_token, target_token in links:
         source = sources[source_token]
@@ -117,19 +115,19 @@ def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.f
     shares = np.zeros((len(tokens), len(words)))
     np.add.at(shares, (character_tokens, character_words), 1.0)
     shares /= np.maximum(sizes, 1)[:, None]
-    # A token without characters, such as a space, belongs to the word at its position.
-    for row, word in enumerate(_first_words(tokens, sizes, character_words)):
-        if sizes[row] == 0 and word is not None:
-            shares[row, word] = 1.0
+    if 0 in sizes:
+        # A token without characters, such as a space, belongs to the word at its position.
+        for row, word in enumerate(_first_words(tokens, words)):
+            if sizes[row] == 0 and word is not None:
+                shares[row, word] = 1.0
     return shares
 
 
-def _first_words(
-    tokens: Sequence[str], sizes: Sequence[int], character_words: npt.NDArray[np.int64]
-) -> list[int | None]:
+def _first_words(tokens: Sequence[str], words: Sequence[str]) -> list[int | None]:
     """Return the position of each token's first word. A token has None if it is `SOURCE_END`, or if
-    no word is at its position. `sizes` and `character_words` are the results of `_match`."""
-    words = []
+    no word is at its position. Raises ValueError as `_match`."""
+    sizes, character_words = _match(tokens, words)
+    first_words = []
     start = 0
     for token, size in zip(tokens, sizes, strict=True):
         character = start
@@ -137,9 +135,9 @@ def _first_words(
         if marks and all(map(unicodedata.combining, marks)):
             character -= 1  # combining marks belong to the character before them
         has_word = 0 <= character < len(character_words) and token != SOURCE_END
-        words.append(int(character_words[character]) if has_word else None)
+        first_words.append(int(character_words[character]) if has_word else None)
         start += size
-    return words
+    return first_words
 
 
 def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
