@@ -1,8 +1,8 @@
 """The interface of a form of documents: where the texts are, and how translations replace texts."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 
 class Text(NamedTuple):
@@ -26,18 +26,22 @@ class Text(NamedTuple):
     """the text with its markup; empty if the document has it from `start` to `stop`"""
 
 
-class Form(NamedTuple):
-    """A form of documents."""
+class Form(Protocol):
+    """A module that reads a form of documents."""
 
-    find: Callable[[str, str], Iterator[Text]]
-    """yields the texts of a document in their order. The second argument is the name of the field
-    for the forms `WITH_FIELDS`, and the languages of the run, as in `de en`, for all other forms.
-    Raises ValueError or ExpatError if the document is damaged, and UserError if the document does
-    not have the field or the languages"""
-    encode: Callable[[str, str], str]
-    """returns a translation with the escapes and markup of the document, which are those of the
-    second argument, the original characters of the text. A text that is equal to its translation
-    keeps its characters. Raises ValueError if the translation would damage the document"""
+    def find_texts(self, document: str, argument: str) -> Iterator[Text]:
+        """Yield the texts of a document in their order. The argument is the name of the field for
+        the forms `WITH_FIELDS`, and the languages of the run, as in `de en`, for all other forms.
+
+        Raises:
+            ValueError, ExpatError: the document is damaged.
+            UserError: the document does not have the field or the languages.
+        """
+
+    def encode(self, translation: str, original: str) -> str:
+        """Return a translation with the escapes and markup of the document, which are those of the
+        original characters of the text. A text that is equal to its translation keeps its
+        characters. Raises ValueError if the translation would damage the document."""
 
 
 def scan(

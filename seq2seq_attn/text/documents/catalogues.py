@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.documents.base import Form, Text, scan
+from seq2seq_attn.text.documents.base import Text, scan
 from seq2seq_attn.text.languages import short_code
 
 _STRING = r'"(?:[^"\\\0-\x08\n-\x1f]|\\[bfnrt"\\])*"'
@@ -78,6 +78,3 @@ def _decode(strings: str) -> str:
 def encode(translation: str, original: str) -> str:
     """Return a translation as a string of a catalogue."""
     return json.dumps(translation, ensure_ascii=False)
-
-
-FORM = Form(find_texts, encode)

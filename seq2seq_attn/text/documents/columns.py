@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from seq2seq_attn.config import shorten
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text.documents.base import Form, Text, scan
+from seq2seq_attn.text.documents.base import Text, scan
 
 _HEAD = re.compile(r"\A[\ufeff\r\n]*(?:sep=([,;\t|])[\r\n]+)?(?=([^\r\n]*))")
 """a byte-order mark, and a line that names the delimiter, before the header"""
@@ -142,6 +142,3 @@ def encode(translation: str, original: str) -> str:
     if cell.startswith('"') or re.search(rf'["\r\n{delimiter}]', translation):
         return '"' + translation.replace('"', '""') + '"'
     return translation
-
-
-FORM = Form(find_texts, encode)

@@ -63,11 +63,13 @@ def parse_document(document: bytes, form: str, field: str, languages: Sequence[s
     # A form with fields needs the name of the field; other forms check the languages.
     argument = field if form in WITH_FIELDS else " ".join(languages)
     encoding = _ENCODINGS.get(document[:2], "utf-8")
+    module = load_form(form)
     try:
         content = document.decode(encoding)
         if "\0" in content:
             raise UnicodeError("a NUL character")
-        texts = [text for text in load_form(form).find(content, argument) if text.text.strip()]
+        found = module.find_texts(content, argument)
+        texts = [text for text in found if text.text.strip()]
     except (ValueError, RecursionError, ExpatError) as error:
         advice = "convert it to UTF-8" if isinstance(error, UnicodeError) else "correct it"
         raise UserError(f"damaged {form} ({error}); {advice}") from None
@@ -75,7 +77,7 @@ def parse_document(document: bytes, form: str, field: str, languages: Sequence[s
     for text in texts:
         lines += [text._replace(text=line.strip()) for line in _lines_with_words(text.text)]
     line_feeds = [match.start() for match in re.finditer("\n", content)]
-    return Document(content, encoding, load_form(form), texts, lines, line_feeds)
+    return Document(content, encoding, module, texts, lines, line_feeds)
 
 
 def _lines_with_words(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The forms of documents that `translate` reads."""
 
 from importlib import import_module
+from typing import cast
 
 from seq2seq_attn.text.documents.base import Form
 
@@ -28,5 +29,4 @@ WITH_FIELDS = ("jsonl", "ndjson", "csv", "tsv")
 
 def load_form(suffix: str) -> Form:
     """Return the form of the documents with this suffix, a key of `FORMS`."""
-    form: Form = import_module(f"{__package__}.{FORMS[suffix]}").FORM
-    return form
+    return cast(Form, import_module(f"{__package__}.{FORMS[suffix]}"))

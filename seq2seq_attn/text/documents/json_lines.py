@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.base import Text
 
 _STRING = r'("(?:[^"\\]|\\.)*")'
 _FIELD = re.compile(rf"{_STRING}\s*:\s*{_STRING}")
@@ -39,6 +39,3 @@ def encode(translation: str, original: str) -> str:
     if translation.split() == json.loads(original).split():
         return original
     return json.dumps(translation, ensure_ascii=original.isascii())
-
-
-FORM = Form(find_texts, encode)

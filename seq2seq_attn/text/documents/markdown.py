@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.base import Text
 from seq2seq_attn.text.documents.markup import MARK, join_texts, split_texts
 from seq2seq_attn.text.documents.placeholders import has_words
 
@@ -121,6 +121,3 @@ def encode(translation: str, original: str) -> str:
     if _markup(new) != _markup(text) or _IN_WORD.search(text):
         raise ValueError("other markup, or markup inside a word")
     return new
-
-
-FORM = Form(find_texts, encode)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from textwrap import wrap
 
-from seq2seq_attn.text.documents.base import Form, Text
+from seq2seq_attn.text.documents.base import Text
 from seq2seq_attn.text.documents.markup import fill_marks, join_texts
 from seq2seq_attn.text.documents.placeholders import TAG
 
@@ -79,6 +79,3 @@ def encode(translation: str, original: str) -> str:
         lines = wrap(new, _WIDTH, break_long_words=False, break_on_hyphens=False)
         new = line_break[0].join(lines)
     return new.replace("\0", " ")
-
-
-FORM = Form(find_texts, encode)

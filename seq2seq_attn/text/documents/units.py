@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from xml.parsers.expat import ParserCreate
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.documents.base import Form, Text
-from seq2seq_attn.text.documents.markup import encode, find_tags, read_markup
+from seq2seq_attn.text.documents.base import Text
+from seq2seq_attn.text.documents.markup import encode as encode
+from seq2seq_attn.text.documents.markup import find_tags, read_markup
 from seq2seq_attn.text.languages import short_code
 
 LANGUAGE = re.compile(
@@ -100,6 +101,3 @@ def _find_text(document: str, unit: Unit, language: str, keeps_space: bool) -> I
             before = f'<tuv xml:lang="{language}">{before}'
             after += "</tuv>"
     yield Text(start, stop, read_markup(original, keeps_space), None, before, after, original)
-
-
-FORM = Form(find_texts, encode)

@@ -4,8 +4,9 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator
 
-from seq2seq_attn.text.documents.base import Form, Text
-from seq2seq_attn.text.documents.markup import encode, find_tags, read_markup
+from seq2seq_attn.text.documents.base import Text
+from seq2seq_attn.text.documents.markup import encode as encode
+from seq2seq_attn.text.documents.markup import find_tags, read_markup
 
 _INLINE = """
 a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd mark q rp rt ruby s samp
@@ -49,6 +50,3 @@ def find_texts(document: str, languages: str) -> Iterator[Text]:
         if name and positions:
             line = document.count("\n", 0, positions[0]) + 1
             log.warning("line %d: <%s> has no end tag; check the text after it", line, name)
-
-
-FORM = Form(find_texts, encode)
