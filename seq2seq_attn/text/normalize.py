@@ -37,7 +37,7 @@ def normalize(text: str, *, lowercase: bool = False, language: str = "") -> str:
     most 30 successive combining marks, and in the lower case of a language if `lowercase` is
     set."""
     if not text.isprintable():
-        text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", _CONTROL.sub(" ", text)))
+        text = _INVISIBLE.sub("", one_line(text))
     if lowercase:
         text = lower(text, language)
     if not text.isascii():
