@@ -159,9 +159,7 @@ def _write_pairs(
     stride = 1
     with ExitStack() as stack:
         streams = {}
-        limits = {}
         for name in splits:
-            limits[name] = data.limit.for_split(name)
             paths = [split_path(draft.directory, name, kind) for kind in kinds]
             streams[name] = [stack.enter_context(open_lines(path)) for path in paths]
         for number, (lines, split) in enumerate(_with_links(assigned, links, text)):
@@ -176,7 +174,7 @@ def _write_pairs(
             has_pair = has_pair or all(sentence.strip() for sentence in lines[first_side:2])
             if split is None:
                 continue
-            limit = limits[split]
+            limit = data.limit.for_split(split)
             if limit is None or draft.num_pairs[split] < limit:
                 draft.num_pairs[split] += 1
                 for stream, line in zip(streams[split], lines, strict=True):
