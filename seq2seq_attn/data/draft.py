@@ -16,7 +16,7 @@ from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.links import LinkFile, check_links
 from seq2seq_attn.data.set_aside import assign, choose_sources
 from seq2seq_attn.data.shifts import MAX_PAIRS, WINDOW, check_sides
-from seq2seq_attn.data.store import LINKS, iter_exact, open_lines, split_path
+from seq2seq_attn.data.store import LINKS, iter_exact, open_lines, side_paths, split_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.noise import NOISE, find_noise
@@ -47,7 +47,7 @@ class Draft:
 
     def files(self, split: str) -> list[Path]:
         """Return the paths of the source lines and the target lines of a split."""
-        return [split_path(self.directory, split, side) for side in SIDES]
+        return side_paths(self.directory, split)
 
     def note_table(self, text: Text, damage: Damage) -> None:
         """Add notes about a table: its damaged rows, which were left out, and its first pair, which

@@ -19,6 +19,7 @@ from seq2seq_attn.data.store import (
     SequenceWriter,
     TokenStore,
     iter_exact,
+    side_paths,
     split_path,
 )
 from seq2seq_attn.errors import UsageError, UserError
@@ -27,7 +28,6 @@ from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.captions import SOURCE, swap_links, tokenize_caption
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
-from seq2seq_attn.text.tokenizers.base import SIDES
 
 GOLD, IBM1 = "gold", "ibm1"
 """values of `data.links`"""
@@ -150,10 +150,8 @@ def write_pharaoh_links(directory: Path, lines: Iterable[str], links: LinkFile, 
     Raises:
         UserError: no pair has a link between tokens.
     """
-    sources, targets = [iter_exact(split_path(directory, "train", side, "txt")) for side in SIDES]
-    source_store, target_store = [
-        TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES
-    ]
+    sources, targets = map(iter_exact, side_paths(directory, "train", "txt"))
+    source_store, target_store = map(TokenStore, side_paths(directory, "train", "tokens"))
     pairs = zip(lines, sources, targets, source_store, target_store, strict=True)
     num_unmatched = 0
 
@@ -191,7 +189,7 @@ def write_estimated_links(directory: Path) -> str:
     This function must be called before `SplitBuilder.write_ids`: until then, the ids files have a
     number for each distinct token, so that the model can tell tokens outside the vocabulary apart.
     """
-    source, target = [SequenceStore(split_path(directory, "train", side, "ids")) for side in SIDES]
+    source, target = map(SequenceStore, side_paths(directory, "train", "ids"))
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
     return (
         f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"

@@ -39,6 +39,7 @@ from seq2seq_attn.data.store import (
     META_NAME,
     PreparedCorpus,
     iter_exact,
+    side_paths,
     split_path,
     vocab_path,
     write_vectors,
@@ -222,7 +223,7 @@ def _write_words(directory: Path, data: DataConfig, vocab_dir: Path | None) -> N
     tokenizer = data.tokenizer
     if not data.layout.is_one_text or tokenizer.sentences or tokenizer.target == "positions":
         return
-    files = [split_path(directory, "train", side, "txt") for side in SIDES]
+    files = side_paths(directory, "train", "txt")
     languages = (data.source_name, data.target_language)
     words = count_words(files, languages, lowercase=tokenizer.lowercase)
     if vocab_dir is not None and (vocab_dir / WORDS).exists():
@@ -256,7 +257,7 @@ def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]
     num_pairs = len(corpus.pairs("train"))
     num_times, num_drawn = divmod(number, num_pairs)
     drawn = set(random.Random("mix").sample(range(num_pairs), num_drawn))
-    lines = [iter_exact(split_path(corpus.directory, "train", side, "txt")) for side in SIDES]
+    lines = map(iter_exact, side_paths(corpus.directory, "train", "txt"))
     for index, pair in enumerate(zip(*lines, strict=True)):
         yield from repeat(pair, num_times)
         if index in drawn:

@@ -304,8 +304,7 @@ class PreparedCorpus:
         """Return the pairs of a split as ids, with links between their tokens if the corpus was
         prepared with `data.links`."""
         path = partial(split_path, self.directory, split)
-        source_tokens = TokenStore(path("source", "tokens"))
-        target_tokens = TokenStore(path("target", "tokens"))
+        source_tokens, target_tokens = map(TokenStore, side_paths(self.directory, split, "tokens"))
         links = SequenceStore(path("token_links"))
         vectors = SequenceStore(path("vectors"), np.float32)
         size = self.source_tokenizer.vector_size or 0
@@ -329,8 +328,8 @@ class PreparedCorpus:
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """Return the untokenized source lines and target lines, aligned with `pairs(split)`."""
-        path = partial(split_path, self.directory, split)
-        return list(iter_exact(path("source", "txt"))), list(iter_exact(path("target", "txt")))
+        sources, targets = map(iter_exact, side_paths(self.directory, split, "txt"))
+        return list(sources), list(targets)
 
     def links(self, split: str) -> list[str] | None:
         """Return the gold links of each pair in Pharaoh format ("0-0 1-2"), aligned with
@@ -350,6 +349,12 @@ def split_path(directory: Path, split: str, *kind: str) -> Path:
             or `vectors` for a `SequenceStore`, or `links` for the lines of word alignments.
     """
     return directory / ".".join((split, *kind))
+
+
+def side_paths(directory: Path, split: str, *kind: str) -> list[Path]:
+    """Return the paths of the files of source and target of a split. The arguments are those of
+    `split_path`, but `kind` does not name the side."""
+    return [split_path(directory, split, side, *kind) for side in SIDES]
 
 
 def vocab_path(directory: Path, side: Side) -> Path:
