@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 
+def texts(translations):
+    return [translation.text for translation in translations]
+
+
 def assert_same(translations, expected, *, rel=1e-4):
     """Assert that translations differ in rounding alone."""
     assert len(translations) == len(expected)

@@ -6,6 +6,7 @@ from sacrebleu.metrics.chrf import CHRF
 from seq2seq_attn import load
 from seq2seq_attn.search.mbr import least_risk
 from tests.toy_run import SOURCE, TARGET, make_toy_run
+from tests.translate.conftest import texts
 
 LINES = [*SOURCE, "", "Ein Zebra rennt.", "Hund " * 150]
 
@@ -13,10 +14,6 @@ LINES = [*SOURCE, "", "Ein Zebra rennt.", "Hund " * 150]
 @pytest.fixture(scope="module")
 def translator(module_path):
     return load(make_toy_run(module_path / "toy").path, device="cpu")
-
-
-def texts(translations):
-    return [translation.text for translation in translations]
 
 
 @pytest.mark.parametrize("options", [{"beam_size": 1}, {"beam_size": 3}, {"method": "sample"}])

@@ -10,7 +10,7 @@ from seq2seq_attn import load
 from seq2seq_attn.data.line_facts import LineFacts
 from seq2seq_attn.errors import UsageError
 from tests.toy_run import SOURCE, make_toy_run, toy_config
-from tests.translate.conftest import assert_same
+from tests.translate.conftest import assert_same, texts
 
 SINGLE = LineFacts(one_sentence=True)
 
@@ -19,10 +19,6 @@ SINGLE = LineFacts(one_sentence=True)
 def translator(module_path):
     path = module_path / "single"
     return load(make_toy_run(path, facts=SINGLE).path, device="cpu")
-
-
-def texts(translations):
-    return [translation.text for translation in translations]
 
 
 @pytest.mark.parametrize("space", [" ", "  ", "\u00a0"])

@@ -11,17 +11,15 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_lines
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate import segments
-from seq2seq_attn.translate.segments import join_translations
 from seq2seq_attn.translate.translator import Translator
 from tests.processes import output_of
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run
-from tests.translate.conftest import assert_same
+from tests.translate.conftest import assert_same, texts
 
 LINES = [*SOURCE, "", "Ein Hund", "  ", "Hund " * 150, "Wiese!", "qux ✈ 你好", "x" * 300]
 A = UNK + 1
@@ -54,14 +52,6 @@ def fake(model, *, max_source_length=100):
 def short_segments():
     """It splits lines of more than three tokens."""
     return fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
-
-
-def texts(translations):
-    return [translation.text for translation in translations]
-
-
-def log_probs(translations):
-    return [translation.log_prob for translation in translations]
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
@@ -114,10 +104,6 @@ def test_a_blank_line_gives_an_empty_translation(translator, blank):
     assert (translation.text, translation.tokens, translation.score) == ("", [], 0.0)
     assert translation.attention.shape == (0, 1)
     assert translation.links() == []
-
-
-def test_no_lines_give_no_translation(translator):
-    assert translator.translate([]) == []
 
 
 @pytest.mark.parametrize(("precision", "device"), [("fp8", "cpu"), ("int8", "cuda")])
@@ -182,14 +168,6 @@ def test_translate_takes_no_n_best():
         fake(FakeModel()).translate(["s1"], n_best=0)
 
 
-def test_n_best_of_a_long_line_joins_rank_by_rank():
-    translator = fake(FakeModel(num_free=4, seed=5, eos_bonus=1.0), max_source_length=2)
-    first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
-    for joined, start, end in zip(third, first, second, strict=True):
-        assert joined.tokens == start.tokens + end.tokens
-    assert join_translations(first[:1], SpaceTokenizer()) is first[0]
-
-
 SCRIPT = {
     (): {UNK: 0.7, A: 0.3},
     (UNK,): {UNK: 0.9, B: 0.1},
@@ -226,7 +204,8 @@ def test_hypotheses_that_copying_makes_equal_are_one_translation():
     translator = fake(FakeModel(scripted=script))
     [best] = translator.translate_n_best(["t0"], n_best=3, beam_size=3, unk="copy")
     assert texts(best) == ["t0", "t1"]
-    assert log_probs(best) == pytest.approx(np.log([0.5, 0.3]), abs=1e-4)
+    log_probs = [translation.log_prob for translation in best]
+    assert log_probs == pytest.approx(np.log([0.5, 0.3]), abs=1e-4)
     [best] = translator.translate_n_best(["t0"], n_best=3, beam_size=3)
     assert len(best) == 3
 
@@ -264,14 +243,6 @@ def test_copying_and_links_need_attention_over_positions():
     assert translation.attention is None
     with pytest.raises(ValueError, match="no links"):
         translation.links()
-
-
-def test_lines_may_come_from_any_iterable(translator, tmp_path):
-    expected = texts(translator.translate(SOURCE))
-    write_lines(tmp_path / "in", SOURCE)
-    with (tmp_path / "in").open() as file:
-        for lines in (iter(SOURCE), file):
-            assert texts(translator.translate(lines)) == expected
 
 
 @pytest.mark.parametrize(
