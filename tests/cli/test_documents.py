@@ -2,7 +2,6 @@
 refuses."""
 
 import io
-import json
 import sys
 
 import pytest
@@ -62,9 +61,8 @@ def test_a_document_is_refused(command, tmp_path, capsys, name, text):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("text", [TIMES, CATALOGUE, XLIFF, OBJECTS])
-def test_a_document_on_standard_input_is_refused(command, capsys, monkeypatch, text):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+def test_a_document_on_standard_input_is_refused(command, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TIMES.encode())))
     assert_fails(capsys, *command, code=1, message="standard input")
 
 
@@ -79,20 +77,6 @@ def test_documents_are_translated_as_lines_on_request(command, tmp_path, capsys,
 
 def test_a_missing_document_is_named_once(command, capsys):
     assert_fails(capsys, *command, "-i", "in.srt", code=1, message="error: in.srt: ")
-
-
-def test_an_unknown_form_is_refused(command, tmp_path, capsys):
-    (tmp_path / "in").write_text(TEXT, "utf-8")
-    assert_fails(capsys, *command, "-i", "in", "--document", "docx", code=2, message="docx")
-
-
-def test_a_document_is_translated_in_its_form(command, tmp_path, capsys):
-    (tmp_path / "in.srt").write_text(TIMES, "utf-8")
-    assert outputs(capsys, *command, "-i", "in.srt", "-o", "out") == []
-    lines = (tmp_path / "out").read_text("utf-8").splitlines()
-    assert lines[:2] == TIMES.splitlines()[:2]
-    [expected] = outputs(capsys, *command, TIMES.splitlines()[2])
-    assert lines[2:] == [expected]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -136,15 +120,6 @@ def test_texts_that_stay_untranslated_are_named(command, tmp_path, caplog, capsy
     assert ": 1; line 4: " in message
 
 
-@pytest.mark.parametrize("name", ["in", "in.jsonl"])
-def test_a_field_and_json_lines_need_each_other(command, tmp_path, capsys, name):
-    (tmp_path / name).write_text(TEXT if name == "in" else OBJECTS, "utf-8")
-    field = ["--field", "de"] if name == "in" else []
-    assert_fails(capsys, *command, "-i", name, *field, code=2, message="--field")
-
-
-def test_the_field_of_objects_is_translated(command, tmp_path, capsys):
-    (tmp_path / "in.jsonl").write_text(OBJECTS, "utf-8")
-    [line] = outputs(capsys, *command, "-i", "in.jsonl", "--field", "de")
-    [expected] = outputs(capsys, *command, json.loads(OBJECTS)["de"])
-    assert json.loads(line) == {"de": expected}
+def test_lines_have_no_field(command, tmp_path, capsys):
+    (tmp_path / "in").write_text(TEXT, "utf-8")
+    assert_fails(capsys, *command, "-i", "in", "--field", "de", code=2, message="--field")

@@ -16,7 +16,6 @@ from tests.text.conftest import read
         "fra\teng",
         "French\tEnglish",
         "target\tsource",
-        "tgt\tsrc",
         "French words/sentences\tEnglish words/sentences",
     ],
 )
@@ -28,7 +27,6 @@ def test_the_first_line_names_languages_or_sides(write, header):
     "names",
     [
         "text_fr,text_en",
-        "fr-sentence,en-sentence",
         "target_text,source_text",
         "tgt,src",
         "French,english",
@@ -71,6 +69,8 @@ def test_a_column_named_id_may_be_indonesian(write):
         {"src": "Yes.", "tgt": "Oui."},
         {"en_text": "Yes.", "fr_text": "Oui."},
         {"source": "news", "en": "Yes.", "fr": "Oui."},
+        {"source": "Yes.", "target": "Oui.", "meta": {"source": "Ubuntu"}},
+        {"translation": {"en": "Yes.", "fr": "Oui."}, "by": {"id": "x"}, "in": {"id": "y"}},
     ],
 )
 def test_keys_name_languages_or_sides(write, row):
@@ -80,7 +80,6 @@ def test_keys_name_languages_or_sides(write, row):
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        ("1,3", [("a", "c"), ("d", "f")]),
         ("3,2", [("c", "b"), ("f", "e")]),
         ("a,C", [("d", "f")]),  # a name says that the first line holds names
     ],

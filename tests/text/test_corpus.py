@@ -51,7 +51,7 @@ def test_files_are_named_source_first(files):
     assert read(["train.en", "train.fr"]) == PAIRS
 
 
-@pytest.mark.parametrize("line", ['["x", "y"]  # 0', '{"a": 1}', "a\tb", "a;b", "a, b"])
+@pytest.mark.parametrize("line", ['["x", "y"]  # 0', "a\tb", "a, b"])
 def test_named_files_are_lines_even_if_they_look_like_a_table(write, line):
     assert read([write("a.code", f"{line}\n"), write("b.text", "x\n")]) == [(line, "x")]
 
@@ -103,11 +103,9 @@ def test_file_names_may_say_less_or_more_than_the_languages(write, names, langua
         ("half", LANGUAGES, "half.fr"),
         ("absent", LANGUAGES, "absent"),
         (["train.en", "absent.fr"], LANGUAGES, "absent.fr"),
-        (["folder", "train.fr"], LANGUAGES, "folder"),
         (["train.en", "train.en"], LANGUAGES, "the same file"),
         (["a", "b", "c"], LANGUAGES, "a, b, c"),
         (["pipe", "half.en"], LANGUAGES, "pipe"),
-        ("pipe", LANGUAGES, "pipe"),
         ("train", (None, None), "train"),
         ("train", ("de", None), "--target-language"),
         ("plain.tsv", (None, None), "plain.tsv"),
@@ -117,7 +115,6 @@ def test_file_names_may_say_less_or_more_than_the_languages(write, names, langua
         ("train", ("en", "en"), "the same file"),
         (["train.fr", "train.en"], LANGUAGES, "train.fr, train.en.* en, fr"),
         (["train.cs.gz", "train.fr"], ("de", "en"), "train.cs.gz, train.fr.* de, en"),
-        (["a.fr", "a.de", "a.en"], ("de", "fr", "en"), "a.fr, a.de, a.en.* de, fr, en"),
         ("plain.tsv", ("none", "en"), "plain.tsv"),
     ],
 )
@@ -131,7 +128,6 @@ def test_a_name_or_language_that_is_nearly_right_is_refused(files, spec, languag
     [
         ("cat", "बिल्ली", ("en", "fr")),
         ("cat", "猫です", ("en", "jp")),
-        ("model", "PyTorch のモデルをどう訓練しますか", ("en", "Japanisch")),
         ("cat", "billi", ("en", "hi")),
         ("cat 猫", "猫 cat", ("en", "th")),
     ],
@@ -151,7 +147,6 @@ def test_a_side_that_is_not_in_the_script_of_its_language_is_refused(
         ("мушук", "uz"),
         ("मनु", "pi_Deva"),
         ("12:30", "ja"),
-        ("猫です", "Japanese"),
         ("12/31", "machine"),
         ("TensorFlow 很好用吗", "zh"),
     ],

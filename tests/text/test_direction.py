@@ -105,7 +105,7 @@ def test_kana_are_not_chinese(write):
     assert outcome([], files, "zh", "ja") == "refused"
 
 
-@pytest.mark.parametrize("word", ["абдал", "가감", "أب", "abbé"])
+@pytest.mark.parametrize("word", ["абдал", "abbé"])
 def test_a_side_that_is_no_language_may_be_in_any_script(write, word):
     table = write("a.tsv", f"{word}\tə b d\n")
     assert [*find_text(table, "word", "phonemes", columns=["1", "2"]).pairs()] == [(word, "ə b d")]

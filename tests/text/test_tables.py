@@ -75,16 +75,6 @@ def test_json_lists_have_numbered_columns_and_null_is_blank(write):
     assert read(write("a", text), columns="1,2") == [("no", "non"), ("yes", "")]
 
 
-def test_json_texts_of_an_object_come_before_those_inside(write):
-    row = {"source": "Yes.", "target": "Oui.", "meta": {"source": "Ubuntu"}}
-    assert read(write("a", json.dumps(row))) == [("Yes.", "Oui.")]
-
-
-def test_json_objects_inside_may_share_keys_that_are_not_read(write):
-    row = {"translation": {"en": "Yes.", "fr": "Oui."}, "by": {"id": "x"}, "in": {"id": "y"}}
-    assert read(write("a", json.dumps(row))) == [("Yes.", "Oui.")]
-
-
 def test_a_json_object_of_pairs_is_refused(write):
     pairs = {"0": {"en": "Yes.", "fr": "Oui."}, "1": {"en": "No.", "fr": "Non."}}
     with pytest.raises(UserError, match=r"^a, line 1: damaged"):
