@@ -53,10 +53,6 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["export"], "'--output'"),
         (["train", "--sed", "3"], "--seed"),
         (["train", "--seed", "-3"], "--seed -3"),
-        (["translate", "--beam-size=99999999999999999999", "Hund"], "--beam-size"),
-        ("translate --length-penalty nan Hund".split(), "--length-penalty nan"),
-        (["evaluate", "--metric", "rouge"], "rouge"),
-        (["train", "-c", "multi30"], "multi30k"),
         # before the data, which is not there, is looked for
         (["train", *set_options(GONE)], "additive"),
         (["train", "--resume"], "runs/"),
@@ -87,10 +83,6 @@ def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, message):
 
     monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
     assert_fails(capsys, "prepare", code=1, message=message)
-
-
-def test_a_folder_that_is_no_run_is_not_pushed(capsys):
-    assert_fails(capsys, "push", "gone", "me/toy", code=1, message="not a run")
 
 
 @pytest.mark.parametrize("command", ["train", "translate", "score"])

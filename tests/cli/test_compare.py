@@ -90,8 +90,6 @@ def test_the_number_of_threads_is_a_setting_of_every_run():
         ("attention=", "--vary attention=: expected KEY=VALUE,VALUE"),
         ("attention=[", r"--vary attention=\["),
         ("hidden_size=1,2", "hidden_size"),
-        ("model.atention.name=dot", "model.attention"),
-        ("model.hidden_size=one", "model.hidden_size='one'"),
         ("seed=1,2", "--vary seed"),
         ("attention=additive,additive", "additive"),
         ("train.device=cpu,auto", "--vary"),

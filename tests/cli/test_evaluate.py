@@ -184,7 +184,6 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
         ),
         (["additive"], {"metric": ["blue"]}, 2, "blue"),
         (["additive"], {"length_of": "target"}, 2, "target"),
-        (["additive"], {"length_in": "words"}, 2, "words"),
         (["additive", "other"], {}, 2, "additive"),
         (["additive"], {"ensemble": True}, 2, "--ensemble"),
         (["additive"], {"split": ["short"], "concatenate": [6]}, 2, "--concatenate 6: short .* 5 "),
@@ -197,7 +196,6 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
             "--json: .*short.de",
         ),
         (["additive"], {"source": "short.de", "reference": "long.en"}, 1, r"5 .* 25"),
-        (["nowhere"], {}, 1, "nowhere"),
         (["additive"], {"source": "empty", "reference": "empty"}, 1, "empty"),
     ],
 )

@@ -143,10 +143,8 @@ def test_error_rate_is_that_of_the_alignment_file(capsys, tmp_path, name, line):
         ([*FILES, "--links", "empty.tsv"], 1, "empty.tsv"),
         ([*FILES, "--links", "far"], 1, "far, line 1"),
         ([*FILES, "--links", "links", "--run", "fixed"], 2, "--links links"),
-        ([*FILES, "--attention", "x.doc"], 2, "--attention x.doc"),
         ([*FILES, "--alignment", "-"], 2, "--alignment"),
         ([*FILES, "--format", "xml"], 2, "--format xml"),
-        ([*FILES, "--batch-size", "0"], 2, "--batch-size 0"),
     ],
 )
 def test_wrong_usage(capsys, arguments, code, message):

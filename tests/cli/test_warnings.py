@@ -102,15 +102,6 @@ def test_lines_that_may_lack_text_are_named(tmp_path, caplog):
     assert [len(each) for each in warnings] == [1, 0, *[1] * 15]
 
 
-@pytest.mark.parametrize("option", ["auto", "off"])
-def test_sentences_are_split_as_the_option_says(tmp_path, option, capfd):
-    run = make_toy_run(tmp_path / "run", facts=LineFacts(one_sentence=True))
-    line = "Ein Hund. Eine Frau."
-    assert main(["translate", "--run", str(run.path), "--split-sentences", option, line]) == 0
-    [expected] = load(run.path, "cpu").translate([line], split_sentences=option)
-    assert capfd.readouterr().out == f"{expected.text}\n"
-
-
 def test_lines_that_lack_a_term_of_the_glossary_are_counted(run, tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(terms, "MAX_TOKENS", 0)
     (tmp_path / "terms").write_text("Hund\twater\n")

@@ -26,7 +26,6 @@ def pairs_of(tmp_path):
     [
         ([(10, 10), (1, 9), (20, 30)], 10, 2.0),  # ordinary pairs keep the least ratio
         ([(10, 10), (20, 100)], 10, 5.69),  # 100 tokens and EOS, 10 of them extra: 91 / 20 * 1.25
-        ([(20, 100)], 0, 6.32),
         ([(1, 10_000)], 0, 1000.0),
     ],
 )

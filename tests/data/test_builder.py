@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.data import builder
-from seq2seq_attn.data.builder import Chunk, count_overlap, digest_pairs, find_faults, read_chunks
+from seq2seq_attn.data.builder import count_overlap, digest_pairs, find_faults, read_chunks
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.normalize import normalize
 
@@ -26,11 +26,6 @@ def files(tmp_path):
         write_lines(tmp_path / split, lines)
         files.append((split, [tmp_path / split] * 2))
     return files
-
-
-def test_a_chunk_is_of_one_split(files):
-    chunks = [Chunk("train", TRAIN, TRAIN), Chunk("valid", VALID, VALID)]
-    assert list(read_chunks(files)) == chunks
 
 
 @pytest.mark.parametrize(

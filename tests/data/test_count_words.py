@@ -49,10 +49,6 @@ def test_a_line_has_the_words_of_its_pieces_between_spaces(line, lowercase):
     assert words_in(normalize(line, lowercase=lowercase)) == words
 
 
-def test_the_same_text_gives_the_same_words(tmp_path):
-    assert count(tmp_path, SOURCES, TARGETS) == count(tmp_path, SOURCES, TARGETS)
-
-
 def test_words_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MAX_WORDS", 3)
     lines = [f"w{index} oft oft" for index in range(40)]

@@ -72,7 +72,6 @@ def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
         (["search.unk=copy", "model.attention.name=fixed"], "unk"),
         (["search.method=diverse", "search.num_groups=5"], "num_groups=5"),  # of a beam of 1
         (["search.scorers={fusion: {run: missing}}"], "missing"),
-        (["search.scorers={fusion: {run: missing, wait: 1}}"], "wait"),
     ],
 )
 def test_a_search_that_cannot_translate_is_refused_before_a_run_is_written(
