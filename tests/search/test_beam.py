@@ -100,6 +100,7 @@ def plain_beam(model, source, beam_size, n_best, length_penalty, limit):
 @pytest.mark.parametrize(
     ("beam_size", "n_best"),
     [
+        (1, 1),
         (2, 1),
         (4, 1),
         (4, 4),

@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import EOS
 from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import search
@@ -78,15 +77,3 @@ def test_groups_are_those_of_the_formula(num_groups, size):
             log_prob = model.forced_log_prob(source, hypothesis)
             assert hypothesis.is_cut == (not hypothesis.is_finished or hypothesis.score < best_cut)
             assert hypothesis.log_prob == hypothesis.score == pytest.approx(log_prob, rel=1e-5)
-
-
-def test_the_number_of_groups_must_divide_the_beam_size_of_validation_too():
-    with pytest.raises(UsageError, match=r"train\.validation\.beam_size"):
-        search(
-            FakeModel(),
-            sources(1)[1],
-            [LIMIT],
-            method="diverse",
-            beam_size=1,
-            num_groups=2,
-        )

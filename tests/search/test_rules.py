@@ -26,7 +26,6 @@ def allowed(tokens, prefixes=(), unk="keep", no_repeat_ngram=0):
     ("tokens", "options", "expected"),
     [
         ([A], {}, {EOS, UNK, A, B}),
-        ([], {}, {EOS, UNK, A, B}),
         ([A], {"unk": "forbid"}, {EOS, A, B}),
         ([A, UNK], {"no_repeat_ngram": 1}, {EOS, B}),
         ([A, B, A], {"no_repeat_ngram": 2}, {EOS, UNK, A}),

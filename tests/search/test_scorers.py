@@ -102,18 +102,6 @@ def test_a_beam_wide_enough_finds_the_highest_total(stack, options):
     assert [best.ids for [best] in found] != [best.ids for [best] in plain]
 
 
-@pytest.mark.parametrize("method", ["beam", "greedy", "sample", "diverse"])
-def test_a_scorer_without_weight_changes_nothing(method):
-    _, batch = sources(6, 4)
-    options = {"method": method, "beam_size": 3}
-    plain = search(MODEL, batch, [8] * 6, **options)
-    scored = search(MODEL, batch, [8] * 6, scorers=[Other(LANGUAGE, 0.0)], **options)
-    for [best, *_], [expected, *_] in zip(scored, plain, strict=True):
-        assert best.ids == expected.ids
-        assert best.log_prob == pytest.approx(expected.log_prob)
-        assert best.score == pytest.approx(expected.score)
-
-
 class OnlyA(Scorer):
     def rescore(self, scores_RV, tokens_RT, state):
         excluded = torch.full_like(scores_RV, -torch.inf)

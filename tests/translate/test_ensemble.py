@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import list_files
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.translate.conftest import assert_same
@@ -75,7 +75,6 @@ def test_other_tokenizers_and_vocabularies_are_refused(runs, tmp_path, file):
     [
         ([], UsageError, "at least one"),
         (["a", "b/../a"], UsageError, "twice"),
-        (["a", "nowhere"], UserError, "nowhere"),
     ],
 )
 def test_no_run_and_the_same_run_twice_are_refused(runs, names, error, match):

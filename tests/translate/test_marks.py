@@ -13,7 +13,6 @@ from tests.toy_run import SOURCE, make_toy_run
     ("line", "heaviest", "text"),
     [
         ("a ⟦1⟧ b ⟦2⟧ c .", [0, 1, 2, 3], "A ⟦1⟧ B ⟦2⟧ C."),
-        ("⟦3⟧ a b c ⟦4⟧ .", [0, 1, 2, 3], "⟦3⟧ A B C ⟦4⟧ ."),
         ("a b c . ⟦1⟧ ⟦2⟧", [0, 1, 2, 3], "A B C. ⟦1⟧ ⟦2⟧"),
         ("a ⟦1⟧ b c .", [1, 2, 0, 3], "⟦1⟧ A B C."),
         ("a b ⟦1⟧ c ⟦2⟧ .", [2, 0, 1, 3], "A B C ⟦1⟧ ⟦2⟧ ."),

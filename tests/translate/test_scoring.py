@@ -60,7 +60,7 @@ def test_the_model_s_own_translations_score_as_they_were_made(
     assert num_matched >= 4
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 0.5])
+@pytest.mark.parametrize("length_penalty", [0.0, 0.5])
 def test_a_score_is_divided_by_the_length_with_eos(additive, monkeypatch, length_penalty):
     search = additive.search.model_copy(update={"length_penalty": length_penalty})
     monkeypatch.setattr(additive, "search", search)

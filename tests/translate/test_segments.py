@@ -29,15 +29,6 @@ def test_split_prefers_the_end_of_a_sentence_then_of_a_word(max_length, segments
     assert split_tokens(tokens, max_length) == [segment.split() for segment in segments]
 
 
-@pytest.mark.parametrize("max_length", [1, 2, 7, 50])
-def test_segments_hold_every_token_and_none_is_too_long(max_length):
-    generator = np.random.default_rng(max_length)
-    tokens = [str(token) for token in generator.choice(["a", "▁b", ".", "!"], 100)]
-    segments = split_tokens(tokens, max_length)
-    assert [token for segment in segments for token in segment] == tokens
-    assert {0 < len(segment) <= max_length for segment in segments} == {True}
-
-
 def make_part(target, source, heaviest):
     tokens = target.split()
     return Translation(

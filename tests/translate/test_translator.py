@@ -74,13 +74,6 @@ def test_batch_size_changes_no_token_in_lower_precision(run_path, precision):
             assert translation.source_tokens == alone.source_tokens
 
 
-def test_order_changes_nothing(translator):
-    expected = translator.translate(LINES)
-    order = np.random.default_rng(0).permutation(len(LINES)).tolist()
-    shuffled = translator.translate([LINES[i] for i in order])
-    assert_same(shuffled, [expected[i] for i in order])
-
-
 def test_lines_of_an_endless_stream_come_in_order(translator, monkeypatch):
     monkeypatch.setattr(segments, "CHUNK_LINES", 4)
     stream = translator.translate_lines(cycle(LINES), beam_size=1)
@@ -134,11 +127,6 @@ def test_the_ratio_decides_how_long_translations_may_be(beam_size):
     for translation in translator.translate(lines, beam_size=beam_size, max_length_ratio=5):
         assert (translation.is_finished, translation.is_cut) == (True, False)
         assert len(translation.tokens) == 5 * (len(translation.source_tokens) - 1)
-
-
-def test_a_tiny_ratio_leaves_the_extra_tokens():
-    [cut] = fake(FiveForOne()).translate(["s1 s2"], beam_size=1, max_length_ratio=1e-3)
-    assert (cut.is_cut, cut.is_finished, len(cut.tokens)) == (True, False, 10)
 
 
 def test_a_long_line_is_its_segments_joined(short_segments):
