@@ -64,13 +64,6 @@ def test_parameters_come_as_json_form_or_query(client, runs):
     assert json.loads(answers[-1][1])["detectedLanguage"]["language"] == "de"
 
 
-def test_line_i_translates_line_i(client, runs):
-    first, second = expected(runs[0], TEXT, SOURCE[1])
-    assert client.translate(q=f"{TEXT}\n\n  \r\n{SOURCE[1]}\r") == f"{first}\n\n  \r\n{second}\r"
-    assert client.translate(q=["", SOURCE[1], "\n", TEXT]) == ["", second, "\n", first]
-    assert client.translate(q=[]) == []
-
-
 def test_clients_at_once_get_their_own_translations_in_few_batches(app, client, runs):
     texts = [f"{a} {b}" for a in SOURCE for b in SOURCE]
     counts = dict(app.batcher.counts)

@@ -164,7 +164,6 @@ def test_the_client_of_deepl_translates_a_document(client, runs):
     ("content", "options", "named"),
     [
         ("{}", {}, "time"),
-        (CUE, {"source_lang": "FR"}, "de to en"),
         (CUE, {"extra_body_parameters": {"glossary_id": "x"}}, "glossary_id"),
         (CUE, {"output_format": "pdf"}, "output_format"),
     ],

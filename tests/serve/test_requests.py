@@ -7,7 +7,6 @@ import re
 import pytest
 
 from tests.serve.serving import GOOD, MAX_CHARACTERS, STABLE, make_app, served, serving
-from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize(
@@ -15,8 +14,6 @@ from tests.waiting import wait_for
     [
         ("/translate", {**GOOD, "q": ["Geheim", 1]}, 400, "q"),
         ("/translate", {**GOOD, "target": "fr"}, 400, "de to en"),
-        ("/translate", {**GOOD, "target": ["en"]}, 400, "target"),
-        ("/translate", {**GOOD, "source": "fr"}, 400, "de to en"),
         ("/translate", {**GOOD, "format": "html"}, 400, "format"),
         ("/translate", {**GOOD, "q": "Geheim" * MAX_CHARACTERS}, 413, "500"),
         ("/translate", {**GOOD, "q": "Geheim\ud800"}, 400, "UTF-8"),
@@ -30,7 +27,6 @@ from tests.waiting import wait_for
         ("/v2/translate", {"q": "Geheim", "target_lang": "EN"}, 400, "text: expected a value"),
         ("/detect", {}, 400, "q"),
         ("/Geheim", GOOD, 404, ""),
-        ("/translate?q=Geheim&target=fr", b"", 400, "de to en"),
         ("/translate?q=Geheim%FF", b"", 400, "UTF-8"),
         ("/translate", b"Geheim" * 100_000, 413, ""),
     ],
@@ -131,7 +127,6 @@ def test_a_browser_sends_the_key_as_a_password(served_page):
         ("TRANSLATE.example", 200),
         ("evil.example", 403),
         ("127.0.0.1.evil.example", 403),
-        ("localhost.evil.example:5000", 403),
         ("[::1", 403),
     ],
 )
@@ -164,7 +159,7 @@ def test_a_request_is_logged_by_the_path_that_the_server_documents(client, caplo
         client.ask("GET", path)
     text = client.ask("GET", "/metrics")[1] + caplog.text
     for path in ("/download_file/{name}", "/v2/glossaries/{id}/entries", "unknown path"):
-        assert f"GET {path} 404" in text
+        assert f"127.0.0.1 GET {path} 404" in text
         assert f'{{path="{path}",status="404"}}' in text
     assert "Geheim" not in text
 
@@ -198,9 +193,3 @@ def test_a_wrong_method_names_the_methods_of_its_path(client):
     answer = client.open("GET", "/translate")
     assert answer.status == 405
     assert answer.getheader("Allow") == "POST"
-
-
-def test_a_log_line_names_the_client(client, caplog):
-    caplog.set_level("INFO")
-    client.ask("GET", "/health")
-    wait_for(lambda: "127.0.0.1 GET /health 200" in caplog.text)

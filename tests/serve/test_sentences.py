@@ -45,9 +45,10 @@ def test_line_i_of_the_answer_is_that_of_line_i(single):
     lines = ["Ein\x0bHund\x0crennt\x1cüber\x85die\u2028Wiese", "", "\x0b", SOURCE[1]]
     translations = [each.text for each in translator.translate([lines[0], lines[3]])]
     expected = [translations[0], "", "\x0b", translations[1]]
-    assert client.translate(q="\n".join(lines)).split("\n") == expected
-    assert client.translate(q="\r".join(lines)).split("\r") == expected
+    for end in ("\n", "\r", "\r\n"):
+        assert client.translate(q=end.join(lines)).split(end) == expected
     assert client.translate(q=lines) == expected
+    assert client.translate(q=[]) == []
 
 
 def test_warnings_reach_the_client(single):

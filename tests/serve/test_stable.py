@@ -61,11 +61,6 @@ def doubtful(app, monkeypatch):
     monkeypatch.setattr(translator, "translate_lines", translate_with_doubt)
 
 
-def test_the_addresses_are_the_stable_ones(app):
-    addresses = [f"{min(route.methods)} {route.path}" for route in app._routes]
-    assert sorted(addresses) == STABLE["addresses"]
-
-
 @pytest.mark.parametrize("path", MODELS)
 def test_a_request_has_the_stable_parameters_and_defaults(path):
     schema = MODELS[path].model_json_schema()
