@@ -4,25 +4,18 @@ import html
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import seq2seq_attn
-from seq2seq_attn.__main__ import run
 from seq2seq_attn.api import compare as comparison
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import write_lines
 from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop
 from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.toy_run import SOURCE, make_toy_run, toy_config
-from tests.train.conftest import write_toy_corpus
-
-FUNCTIONS = ("compare", "evaluate", "import_variants", "load", "train_model")
-NAMES = ("AttentionMap", "Translation", "Translator", *FUNCTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +30,6 @@ def root(module_path):
 @pytest.fixture
 def translation(root):
     return seq2seq_attn.load(root / "runs" / "additive").translate([SOURCE[0]])[0]
-
-
-def test_the_front_door_has_documented_names():
-    for name in NAMES:
-        assert name in dir(seq2seq_attn)
-        assert name in seq2seq_attn.__all__
-        assert getattr(seq2seq_attn, name).__doc__
 
 
 def test_names_are_listed_without_importing_torch():
@@ -71,18 +57,6 @@ def test_a_translator_and_a_translation_are_one_short_line(root):
         assert len(repr(value)) < 130
         assert "\n" not in repr(value)
         assert "0x" not in repr(value)
-
-
-def test_an_evaluation_takes_every_option_of_the_search(root, tmp_path):
-    text = tmp_path / "de"
-    write_lines(text, SOURCE)
-    files = {"source": text, "reference": text, "json": tmp_path / "out.json"}
-    evaluate = partial(seq2seq_attn.evaluate, root / "runs" / "fixed", **files, device="cpu")
-    sampled = evaluate(method="sample", seed=3, temperature=2.0)
-    assert sampled.data["runs"][0]["search"]["method"] == "sample"
-    assert evaluate(metric="ter").data["sets"]
-    with pytest.raises(UsageError, match=r"search\.temprature"):
-        evaluate(temprature=2.0)
 
 
 def parsed(snippet):
@@ -172,32 +146,6 @@ def test_a_configuration_may_be_a_path(trained, tmp_path):
     for config in (mine, [mine], str(mine)):
         seq2seq_attn.train_model(config)
     assert [config.name for config in trained] == ["mine"] * 3
-
-
-@pytest.mark.usefixtures("in_tmp_path")
-def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
-    write_toy_corpus(Path("toy"))
-    plans = []
-
-    def plan(planned, at_once, imports):
-        plans.append(([(each.run.path, each.config) for each in planned], at_once))
-
-    monkeypatch.setattr(comparison, "train_and_compare", plan)
-    vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
-    files = [Path("toy/train.de"), Path("toy/train.en")]
-    text = {"train_text": files, "source_language": "de", "target_language": "en"}
-    settings = {"train.max_epochs": 2}
-    options = {"seeds": [1, 2], "output": "out", "at_once": 3}
-    seq2seq_attn.compare("quickstart", vary, settings, **options, **text)
-    arguments = "compare -c quickstart --vary attention=additive,bilinear --at-once 3 "
-    arguments += "--vary train.optimizer.betas=[0.9,0.98] --set train.max_epochs=2 "
-    arguments += "--train toy/train.de --train toy/train.en --source-language de "
-    arguments += "--target-language en --seeds 1-2 --output out"
-    run(arguments.split())
-    [from_python, from_command] = plans
-    assert from_python == from_command
-    names = [path.name for path, _ in from_python[0]]
-    assert names[:2] == ["additive+betas=-0.9-0.98-s1", "bilinear+betas=-0.9-0.98-s1"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Imports point one way, and help is cheap."""
 
-import os
 import re
-import resource
 import subprocess
 import sys
 
@@ -80,31 +78,6 @@ def test_a_mistyped_run_is_refused_before_torch_is_loaded():
     assert done.returncode == 1
     assert "no/run" in done.stderr
     assert "torch" not in modules
-
-
-def processor_seconds(*arguments):
-    """Processor seconds of a Python process. It runs without coverage, which would double them."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
-    }
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def test_help_takes_at_most_three_times_as_long_as_the_libraries_that_it_imports():
-    turns = [
-        (
-            processor_seconds("-m", "seq2seq_attn", "--help"),
-            processor_seconds("-c", "import pydantic, typer, yaml"),
-        )
-        for _ in range(3)
-    ]
-    help_, libraries = (
-        min(seconds) for seconds in zip(*turns, strict=True)
-    )  # others may be using the machine
-    assert help_ < 3 * libraries
 
 
 def test_imports_point_down_and_form_no_cycle():
