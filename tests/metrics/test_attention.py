@@ -193,13 +193,6 @@ SPACED = "▁ a ▁ b ▁"
             id="a space belongs to the word after it",
         ),
         pytest.param(
-            [[0.1, 0.4], [0.2, 0.0], [0.3, 0.0], [0.1, 0.6], [0.3, 0.0]],
-            ("c d", SPACED),
-            ("c d", "a b"),
-            [[0.15, 0.2], [0.2, 0.3]],
-            id="spaces in the target",
-        ),
-        pytest.param(
             [[0.25, 0.75]],
             ("i̇st rot", "x"),
             ("İst Rot", "X"),

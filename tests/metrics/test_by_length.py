@@ -12,7 +12,6 @@ from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_e
     [
         (MULTI30K_EDGES, ["up to 8", "9-11", "12-14", "15-17", "18-20", "21 and more"]),
         ((), ["all"]),
-        ((20, 21), ["up to 19", "20", "21 and more"]),
         ((9, 70), ["up to 8", "9-69"]),  # empty ones are left out
     ],
 )
@@ -49,12 +48,8 @@ def test_edges_from_text(text, edges):
         "12,9",
         "0,4",
         "a",
-        "9,",
-        "-3",
         "quantiles:0",
-        "quantiles:x",
         "quantiles:4,5",
-        "deciles:4",
         "quantiles:999999999",
         f"quantiles:{'9' * 5000}",
         ",".join(map(str, range(1, 101))),
@@ -72,7 +67,6 @@ def test_text_that_names_no_edges_is_an_error_of_one_line(text):
     [
         (np.arange(1, 61), 6, (11, 21, 31, 41, 51)),
         (np.array([7] * 20), 6, ()),  # ties
-        (np.array([7] * 20 + [8]), 3, ()),
     ],
 )
 def test_quantile_edges(lengths, num_buckets, edges):

@@ -88,7 +88,6 @@ def test_seeds_that_spread_explain_what_sentences_do_not():
 @pytest.mark.parametrize(
     ("p_values", "corrected"),
     [
-        ([0.03], [0.03]),
         ([0.03, 0.04], [0.06, 0.06]),
         ([0.04, 0.01, 0.03], [0.06, 0.03, 0.06]),
         ([0.5, 0.9, 0.6], [1.0, 1.0, 1.0]),

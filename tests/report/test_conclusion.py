@@ -73,10 +73,6 @@ CROSSED = {"short": (40.0, 30.0), "long": (1.0, 99.0)}
             "b 20.0; on those of up to 8 the difference (0.4) is not clear.",
         ),
         (
-            scores_of(34.1, 34.5, unclear=["long"], **NEAR),
-            "those of 26 and more the difference (10.0) is not clear.",
-        ),
-        (
             scores_of(34.1, 34.5, **NEAR),
             "on those of up to 8 they differ by 0.4, the other way round.",
         ),

@@ -20,11 +20,9 @@ FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.extra=[]"]
 ATTENTION_SIZE = "model.attention.options.attention_size"
 WRONG = [
     (["model.attention.name=aditive"], "did you mean 'additive'?"),
-    (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
     ([f"{ATTENTION_SIZE}=0"], f"{ATTENTION_SIZE}="),
     ([f"{ATTENTION_SIZE}=true"], f"{ATTENTION_SIZE}="),
-    ([f"{ATTENTION_SIZE}=[8]"], f"{ATTENTION_SIZE}="),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0:"),
     (["model.attention.name=dot"], "model.hidden_size"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
@@ -35,13 +33,11 @@ WRONG = [
     (["train.cuda_graphs=true", "train.precision=fp16"], "train.precision=fp16"),
     (["train.cuda_graphs=true", "train.objectives={coverage: {}}"], "train.objectives"),
     (["train.device=gpu"], "device 'gpu'"),
-    (["train.device=cuda:99"], "device 'cuda:99'"),
     (["train.max_epochs=null"], "train.schedule.name='cosine'"),
     (["train.objectives={gided: {}}"], "did you mean 'guided'?"),
     (["train.objectives={reverse: {}}"], "train.objectives.reverse"),
     (["train.objectives.guided.weight=-1"], "train.objectives.guided.weight=-1:"),
     (["train.objectives={coverage: {options: {a: 1}}}"], "train.objectives.coverage.options.a"),
-    (["train.objectives.guided=3"], "train.objectives.guided=3"),
     (["train.objectives={guided: {}}"], "data.links"),
     (
         ["train.objectives={entropy: {}}", "model.attention.name=fixed"],
@@ -49,7 +45,6 @@ WRONG = [
     ),
     (["data.corpus=multi30k", "data.links=gold"], "data.links=gold"),
     (["data.source_language=fr"], "captions 'fr' -> 'en'"),
-    (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja'"),
     (["data.corpus=files"], "data.train is not set"),
     (["data.train=a"], "data.train='a'"),
     (["data.corpus=multi30k", "data.test.mine=a"], "data.test={'mine': 'a'}"),

@@ -158,7 +158,6 @@ def test_killed_and_resumed_equals_never_killed(toy, tmp_path):
         (["data.tokenizer.sentences=true"], r"data\.tokenizer\.sentences=true"),
         (["model.embedding.source_vectors=x.vec"], r"model\.embedding\.source_vectors"),
         (["data.corpus=files", "data.train=x.tsv.xz"], "a table"),
-        (["data.corpus=files", "data.train=x.csv"], "a table"),
         (["model.attention={name: initial}"], r"model\.attention\.name='initial'"),
         (
             ["model.attention={name: hard, options: {estimator: reinforce}}"],
