@@ -71,13 +71,6 @@ def test_several_variations_make_the_product():
     assert last.train.optimizer.betas == (0.9, 0.999)
 
 
-def test_a_setting_may_vary_over_paths():
-    vary = {"data.train": [Path("data/a"), Path("data/b")]}
-    planned = plan("quickstart", vary, [1])
-    assert [each.config.data.train for each in planned] == ["data/a", "data/b"]
-    assert names(planned)[0] == "runs/compare-quickstart/train=data-a-s1"
-
-
 def test_the_number_of_threads_is_a_setting_of_every_run():
     [planned] = plan("quickstart", {}, [2], settings={"train.num_threads": 3})
     assert planned.config.train.num_threads == 1

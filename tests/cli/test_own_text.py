@@ -328,7 +328,6 @@ def test_names_of_languages_are_their_codes(capsys, names, codes):
 def test_columns_of_tables_are_an_option_and_a_setting(capsys):
     Path("train.tsv").write_text("1\tHallo!\tHello!\n2\tJa.\tYes.\n")
     text = ["--train=train.tsv", "--source-language=en", "--target-language=de"]
-    assert_fails(capsys, "train", *text, code=2, message="--columns")
     for columns in ("--columns=3,2", "--set=data.columns=[3,2]"):
         assert dumped(capsys, *text, columns)["data"]["columns"] == ["3", "2"]
 
