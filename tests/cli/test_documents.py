@@ -42,12 +42,10 @@ def command(toy_runs, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("in.ass", TEXT),
         ("in.xlf.gz", TEXT),
         ("in.tmx", TEXT),
         ("in.RST", TEXT),
         ("in.docx", TEXT),
-        ("in.yaml", TEXT),
         ("in.txt", XLIFF),
         ("in.txt", f"\n{OBJECTS}"),
         ("in.txt", TIMES),

@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 WORDS = ["Ein", "Hund", "schläft", "heute", "Straße", "naïve", "שלום", "مرحبا", "犬", "🐕", "100"]
 MARKS = [".", "!", "?", "…", " – ja", ", nein;", ""]
 PLACEHOLDERS = ["%s", "%(name)d", "{0}", "{name}", "%1$s", "${x}", "%d %%", "https://a.b/c?d=e_f"]
 ENDS = ["\n", "\r\n"]
+SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 200))]
 
 
 def sentence(rng):

@@ -11,6 +11,7 @@ from seq2seq_attn.api.documents import translate_document
 from seq2seq_attn.errors import UserError
 from tests.documents import markup_samples
 from tests.documents.conftest import make_translator
+from tests.documents.samples import SEEDS
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 FORMS = ("html", "xlf", "xliff", "tmx")
@@ -22,16 +23,17 @@ def dog():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_another_library_reads_the_same_but_for_the_texts(form, seed, dog):
-    check_document(form, seed, dog)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_another_library_reads_200_documents(form, dog):
-    for seed in range(200):
-        check_document(form, seed, dog)
+    document = getattr(markup_samples, f"make_{form}")(random.Random(seed))
+    translated, messages = translate_document(dog, document, form)
+    assert messages == []
+    assert translated[:3] == document[:3]
+    line_break = "\r\n".encode("utf-16-le" if document[:2] == b"\xff\xfe" else "utf-8")
+    assert (line_break in translated) == (line_break in document)
+    tree = parse(document, form)
+    translate_tree(tree, form)
+    assert outline(parse(translated, form)) == outline(tree)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -160,7 +162,6 @@ def test_characters_that_look_like_the_mark_of_a_tag_stay(form, upper):
         ("html", "\n<!-- a", "line 2"),
         ("html", '<p>\n<a b="c>d</a>', "line 2"),
         ("html", '<p>\n<a b="c>d</a> <a b="e">f</a>', "line 2"),
-        ("html", "<p>\n<a b='c>d</a> <a b='e' f='g'>h</a>", "line 2"),
         ("html", "<pre>a", "does not end"),
         ("html", "<meta charset='iso-8859-1'>", "encoding"),
         ("html", '<!DOCTYPE html [\n<!ENTITY a "b">]>', "entity"),
@@ -183,47 +184,31 @@ def test_damage_and_other_languages_are_refused(form, source, message, upper):
 @pytest.mark.parametrize(
     "piece",
     [
-        *(
-            "<a ",
-            "<!--",
-            "<!--x>",
-            "<![CDATA[",
-            "<![CDATA[>",
-            "<script>",
-            "<?",
-            "<b>",
-            "</b>",
-            "& ",
-        ),
-        *(
-            '<a ="',
-            "<a =' ",
-            "<pre>",
-            "<p translate=no>",
-            "<meta encoding=",
-            "<a:",
-            "= ",
-            "< ",
-            "⟦",
-        ),
+        "<a ",
+        "<!--",
+        "<!--x>",
+        "<![CDATA[",
+        "<![CDATA[>",
+        "<script>",
+        "<?",
+        "<b>",
+        "</b>",
+        "& ",
+        '<a ="',
+        "<a =' ",
+        "<pre>",
+        "<p translate=no>",
+        "<meta encoding=",
+        "<a:",
+        "= ",
+        "< ",
+        "⟦",
     ],
 )
 def test_a_huge_document_is_read_at_once(piece, unchanged):
     document = f"a{piece * 20_000}b".encode()
     with suppress(UserError):
         assert translate_document(unchanged, document, "html")[0] == document
-
-
-def check_document(form, seed, translator):
-    document = getattr(markup_samples, f"make_{form}")(random.Random(seed))
-    translated, messages = translate_document(translator, document, form)
-    assert messages == []
-    assert translated[:3] == document[:3]
-    line_break = "\r\n".encode("utf-16-le" if document[:2] == b"\xff\xfe" else "utf-8")
-    assert (line_break in translated) == (line_break in document)
-    tree = parse(document, form)
-    translate_tree(tree, form)
-    assert outline(parse(translated, form)) == outline(tree)
 
 
 def parse(document, form):

@@ -13,8 +13,7 @@ from seq2seq_attn.api.documents import translate_document
 from seq2seq_attn.text.documents.placeholders import has_words
 from tests.documents import samples
 from tests.documents.conftest import make_translator
-
-SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 200))]
+from tests.documents.samples import SEEDS
 
 
 def translated(line):

@@ -49,12 +49,6 @@ def test_the_table_is_that_of_plain_loops(num_iterations):
     assert by_key == pytest.approx(loops(sources, targets, num_iterations), rel=1e-9)
 
 
-def test_lookup_knows_what_was_seen_together():
-    table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
-    known = table.lookup(np.array([5, 8, 99]), np.array([15, 18])) > 0.5
-    assert known.tolist() == [[True, False, False], [False, True, False]]
-
-
 def test_links_are_those_of_both_directions():
     links = list(align(arrays(SOURCES), arrays(TARGETS), 5))
     assert [links[0], links[2], links[3]] == [[(1, 1)], [(0, 0)], [(0, 0), (1, 1)]]

@@ -36,7 +36,6 @@ def test_endings_of_file_names_that_are_codes():
     ("codes", "line"),
     [
         (("fr", "fra", "fre", "fra_Latn"), "L'ami qu'on attend est-il là ?"),
-        (("it", "ita", "ita_Latn"), "L'amica dell'uomo dorme (forse)."),
         (("de", "deu", "ger", "deu_Latn"), "Sie sagt: „Wie geht's?“ 20-30 Leute."),
     ],
 )

@@ -177,7 +177,6 @@ def test_cells_with_lines_are_read_and_logged_if_they_have_separators(
         ("[" * 100_000, "line 1"),
         ("<tmx><body><tu><tuv lang='en'><seg>a</seg></tuv></tu>", "its end"),
         ("1\n00:00:01,000 --> 00:00:02,000\nHello.\n", "subtitles"),
-        ("WEBVTT\n\n00:01.000 --> 00:02.000\nHello.\n", "subtitles"),
         ('<?xml version="1.0"?>\n<xliff/>\n', "XML"),
         ('<refset setid="x">\n<seg id="1">Hello.</seg>\n', "XML"),
     ],

@@ -169,7 +169,11 @@ COLUMNS = ([{"name": "moses"}], [], "x", None)
 @pytest.mark.parametrize(
     "content",
     [
-        *('{"name": "moses", "lowercase": false}', "{}", "[]", '"spacy"', "{", "[" * 100_000),
+        '{"name": "moses", "lowercase": false}',
+        "{}",
+        '"spacy"',
+        "{",
+        "[" * 100_000,
         *(
             json.dumps({"name": "several", "languages": ["de"], "columns": columns})
             for columns in COLUMNS

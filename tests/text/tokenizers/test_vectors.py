@@ -87,13 +87,11 @@ def test_a_size_out_of_bounds_is_refused(size):
 @pytest.mark.parametrize(
     "array",
     [
-        *(
-            np.zeros(2),
-            np.full((3, 2), np.nan),
-            np.full((3, 2), 1e300),
-            np.full((3, 2), "a"),
-            np.full((3, 2), None),
-        ),
+        np.zeros(2),
+        np.full((3, 2), np.nan),
+        np.full((3, 2), 1e300),
+        np.full((3, 2), "a"),
+        np.full((3, 2), None),
         np.frombuffer(b"\1\0\0\0\0\0\xf0\x7f" * 2).reshape(1, 2),  # a signaling NaN
     ],
 )
