@@ -495,11 +495,6 @@ def test_words_and_buttons_are_large_enough_for_a_finger(browser, address):
     assert browser.execute_script(small) == 0
 
 
-def test_hypotheses_that_the_beam_left_are_called_dropped(long):
-    click_summary(long, "beam")
-    assert "dropped" in one(long, "#run-0 .tree").text
-
-
 STAND_INS = {
     "known": "Ein Hund rennt Zwei Frau Buch Bank".split(),
     "numbers": [["Drei", "Three"]],

@@ -1,6 +1,7 @@
 """The example for ONNX passes unknown words as the package does. The model is a dictionary."""
 
 import importlib.util
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,21 +29,24 @@ def translate_text(text, numbers_become=None, misplaced=None):
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "options"),
     [
-        "Das Rad kostet drei Euro .",
-        "Das Rad kostet 4711 Euro .",
-        "Kowalski sieht ( Xu-7 ) .",
-        "Das 47 kostet 47 Euro .",
-        "DAS RAD kostet Euro .",
-        "Kowalski 12345",
-        "9",
-        "",
+        ("Das Rad kostet drei Euro .", {}),
+        ("Das Rad kostet 4711 Euro .", {}),
+        ("Das Rad kostet 4711 Euro .", {"numbers_become": "15"}),
+        ("Kowalski sieht ( Xu-7 ) .", {}),
+        ("Kowalski sieht Rad", {"misplaced": "Paul"}),
+        ("Das 47 kostet 47 Euro .", {}),
+        ("DAS RAD kostet Euro .", {}),
+        ("Kowalski 12345", {}),
+        ("", {}),
     ],
 )
-def test_unknown_words_pass_as_in_the_package(line):
-    passing = pass_words.Passing(ABOUT, str.split, translate_text, " ".join)
-    [expected] = translate([line])
+def test_unknown_words_pass_as_in_the_package(line, options):
+    """The model may write other words than the stand-ins, or elsewhere."""
+    make = partial(translate_text, **options)
+    passing = pass_words.Passing(ABOUT, str.split, make, " ".join)
+    [expected] = translate([line], **options)
     assert passing.translate(line).replace(" ", "") == expected.text.replace(" ", "")
 
 
@@ -50,17 +54,3 @@ def test_a_stand_in_that_the_line_has_in_capitals_is_not_taken():
     words = ABOUT["words"] | {"numbers": WORDS.numbers[:1]}
     passing = pass_words.Passing(ABOUT | {"words": words}, str.split, translate_text, " ".join)
     assert passing.translate("DREI kostet 4711") == "three costs 4711"
-
-
-def test_without_its_stand_in_the_word_that_attends_to_it_gives_way():
-    passing = pass_words.Passing(
-        ABOUT, str.split, lambda text: translate_text(text, "15"), " ".join
-    )
-    assert passing.translate("Das Rad kostet 4711 Euro") == "The bike costs 4711 euros"
-
-
-def test_a_stand_in_that_its_target_word_does_not_attend_to_is_not_chosen():
-    passing = pass_words.Passing(
-        ABOUT, str.split, lambda text: translate_text(text, misplaced="Paul"), " ".join
-    )
-    assert passing.translate("Kowalski sieht Rad") == "Kowalski sees bike"

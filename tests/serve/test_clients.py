@@ -10,7 +10,7 @@ from libretranslatepy import LibreTranslateAPI
 
 from seq2seq_attn import load
 from seq2seq_attn.serve import worker
-from tests.serve.serving import TEXT, expected, make_app, served, serving
+from tests.serve.serving import TEXT, expected
 from tests.toy_run import SOURCE, TARGET
 
 
@@ -38,13 +38,6 @@ def test_the_client_of_deepl_works_unchanged(client, runs):
     assert [result.billed_characters for result in results] == [len(text) for text in texts]
     detected = api.translate_text(TEXT, target_lang="EN-GB")
     assert (detected.text, detected.detected_source_lang) == (results[0].text, "DE")
-
-
-@pytest.mark.usefixtures("app")
-def test_the_client_of_deepl_sends_its_key():
-    with serving(make_app(served(("de", "en")), key="key:fx")) as client:
-        api = deepl.DeepLClient("key:fx", server_url=client.url)
-        assert api.translate_text(TEXT, target_lang="EN-US").text
 
 
 def test_parameters_come_as_json_form_or_query(client, runs):

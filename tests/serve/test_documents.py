@@ -68,11 +68,6 @@ def test_a_field_is_named_beside_its_document(client, runs, form):
     assert fetch(client, url) == (200, translated)
 
 
-def test_the_language_of_a_document_is_detected(client):
-    explicit = fetch(client, upload(client, CUE.encode()))
-    assert fetch(client, upload(client, CUE.encode(), languages=("auto", "en"))) == explicit
-
-
 @pytest.mark.parametrize(
     ("form", "content"),
     [
@@ -95,13 +90,6 @@ def test_a_document_without_a_source_language_of_the_server_is_refused(client, c
     status, text = ask(client, content, "a.xlf", source="auto")
     assert status == 400
     assert "source" in text
-
-
-def test_texts_that_stay_are_told(client):
-    lost = f"{CUE}\n00:01 --> 00:02\n<b>a</b> {{b, c {{d}}}}\n"
-    answer = json.loads(ask(client, lost)[1])
-    [message] = answer["untranslated"]
-    assert message.startswith("line 6: ")
 
 
 def test_a_translated_document_is_a_download(client):
