@@ -56,7 +56,6 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         # before the data, which is not there, is looked for
         (["train", *set_options(GONE)], "additive"),
         (["train", "--resume"], "runs/"),
-        (["translate", "-oh no"], "write --"),
         (["translate", "Hund", "--und dann?"], "write --"),
         (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
         (["prepare", "wmt14"], "corpus 'wmt14'"),
@@ -83,12 +82,6 @@ def test_an_unforeseen_error_is_one_line(capsys, monkeypatch, error, message):
 
     monkeypatch.setattr("seq2seq_attn.api.train.load_config", fail)
     assert_fails(capsys, "prepare", code=1, message=message)
-
-
-@pytest.mark.parametrize("command", ["train", "translate", "score"])
-def test_a_run_has_one_name_in_all_commands(command):
-    parameters = get_command(app).commands[command].params
-    assert any({"--run", "--run-dir"}.issubset(parameter.opts) for parameter in parameters)
 
 
 def test_dump_config_prints_all_settings_and_nothing_else(capsys):

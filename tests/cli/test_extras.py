@@ -53,11 +53,9 @@ def without(monkeypatch):
     [
         ("torchtext", ["train", "-c", "quickstart"]),
         ("sacrebleu", ["train", "-c", "quickstart"]),
-        ("spacy", ["train", "-c", "quickstart"]),
         ("spacy", ["prepare", "captions"]),
         ("torchtext", ["prepare", "captions"]),
         ("spacy", ["translate", "--run", "words", TEXT]),
-        ("spacy", "evaluate toy --source toy.de --reference toy.en".split()),
         ("sacrebleu", "evaluate toy --source toy.de --reference toy.en".split()),
         ("sacrebleu", "evaluate toy --metric bag_of_words:BagOfWords".split()),
         ("sacrebleu", [*"translate --run toy --method mbr".split(), TEXT]),

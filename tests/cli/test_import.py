@@ -36,7 +36,9 @@ OTHERS = [
 ]
 PAPERS = ["model.attention.name=sentinel", "model.encoder.name=pyramid"]
 SHORT = [
-    *("-c", "base", "--set=train.validation.num_pairs=4"),
+    "-c",
+    "base",
+    "--set=train.validation.num_pairs=4",
     *set_options(toy_settings(Path("toy"))),
     "--set=train.max_updates=2",
 ]

@@ -44,11 +44,6 @@ def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):
     assert caplog.messages[0].endswith(f": {quoted}, …")
 
 
-def test_unknown_punctuation_is_named(run, tmp_path, caplog):
-    translate(["Ein Hund, Ein Hund"], run=run.path, output=tmp_path / "out", max_length_ratio=9)
-    assert "','" in caplog.messages[0]
-
-
 def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
     translate(
         ["Hund", "Ein Hund"],
