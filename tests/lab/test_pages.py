@@ -6,7 +6,7 @@ import pytest
 
 from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
-from scripts.laboratory.pages import bottleneck, pictures, quality, render, speed
+from scripts.laboratory.pages import quality, render
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
@@ -83,26 +83,6 @@ def test_a_record_is_shown_or_listed_with_a_reason():
     generated = "\n".join(text for _, text in docs.documents())
     not_shown = {name for name, record in records.items() if not is_shown(record, generated)}
     assert sorted(not_shown) == sorted(listed)
-
-
-def test_records_of_a_machine_without_bf16_and_git_are_shown():
-    figures = records.load_records(records.SPEED)
-    for name in ("peers", "train"):
-        rows = figures[name]["rows"]
-        figures[name]["rows"] = [
-            row for row in rows if not row.get("contestant", row.get("name")).endswith("bf16")
-        ]
-    figures["time-to-bleu"]["minutes_to_bleu"]["99"] = None
-    texts = [
-        render.render("readme-speed.md.j2", speed=figures),
-        speed.speed_page(figures),
-    ]
-    assert ["bf16" in text.partition("![")[0] for text in texts] == [False, False]
-    assert all(len(bars) == 1 for _, bars in pictures.speed_bars(figures))
-    shown = records.load_records(render.BOTTLENECK)
-    for record in shown.values():
-        record["environment"]["git"] = None
-    assert "| unknown |" in bottleneck.bottleneck_page(shown)
 
 
 def test_a_page_without_its_markers_is_refused():

@@ -4,7 +4,6 @@ its record."""
 import pytest
 
 from scripts.laboratory.benchmarks import peers, race, race_clock
-from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import race as page
 from scripts.laboratory.pages.pictures import Picture, plot_race, race_curves
 from scripts.laboratory.pages.render import render
@@ -76,27 +75,11 @@ def test_the_clock_counts_updates_and_keeps_a_checkpoint_at_each_mark(tmp_path):
     assert kept == ["2", "5"]  # minutes 70 / 60 and 130 / 60
 
 
-def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
-    systems = [{**record["systems"][0], "name": name} for name in race.RACE["systems"]]
-    monkeypatch.setattr(page, "race", lambda: {**record, "systems": systems})
-    text = docs.readme()
-    assert "docs/plots/race.png" in text
-    assert len(text.splitlines()) <= 150
-    assert len(text.split()) <= 1200
-
-
 def test_between_two_checkpoints_a_system_is_on_the_line_between_their_scores(record):
     _, joey = record["systems"]
     expected = {0: 0, 1: 5, 2: 10, 3.5: 28.75, 4: 35, 60: 35}
     for minute, bleu in expected.items():
         assert page.bleu_at(joey, minute) == bleu
-
-
-def test_sentences_per_second_name_their_processor(record):
-    record["systems"][0]["test"] |= {"sentences_per_s": 1234.5, "timed_on": "another CPU"}
-    text = render("race.md.j2", r=record | {"leads": []})
-    assert "| 1234.5 (another CPU) |" in text
-    assert "| 7.0 (a CPU) |" in text
 
 
 def test_a_system_that_writes_lower_case_does_not_lose_by_it(record):

@@ -109,15 +109,6 @@ def test_an_interrupted_run_is_continued_and_others_are_kept(folder):
     assert "finished" in (run.with_name(f"{run.name}.log")).read_text()
 
 
-def test_a_run_with_other_settings_is_refused(folder, monkeypatch):
-    changed = {**TINY, "set": {**TINY["set"], "train.label_smoothing": 0.3}}
-    (folder / "other").mkdir()
-    (folder / "other" / "tiny.yaml").write_text(yaml.safe_dump(changed))
-    monkeypatch.setattr(experiments, "FOLDER", folder / "other")
-    with pytest.raises(UsageError, match=r"train\.label_smoothing"):
-        main(["run", "tiny"])
-
-
 def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
     trial = load_experiment("tiny", {"train.max_epochs": 2, "model.hidden_size": 24})
     config = trial.run("additive", 1).config

@@ -23,7 +23,6 @@ def test_a_word_gives_way_on_both_sides():
         ("4711 and then the old bike is sold to a friend of mine.", 1, 0, 0),
         ("A man sells 4711 of his things to a friend of mine", 1, 1, 0),
         ("The bike costs 15 euros.", 0, 0, 1),
-        ("The bike costs euros.", 0, 0, 0),
         ("The bike costs 4711 or 4711 euros.", 0, 0, 0),
     ],
 )
