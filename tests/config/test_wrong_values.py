@@ -36,7 +36,6 @@ def refusal(*overrides, config_names=()):
         ("train.optimizer.betas=0.9", "train.optimizer.betas=0.9: expected two numbers"),
         ("model.hidden_size=1e9", "65536"),
         ("model.embedding_size=", "'model.embedding_size=': expected KEY=VALUE"),
-        ("model.dropout.embedding=0.9999999999999999", "0.99"),
         ("data.test={a: 5}", "data.test.a=5"),
         ("data.tokenizer.name=bpe", "data.tokenizer.name='bpe': expected 'spacy', 'sentencepiece'"),
         ("name=a\udcff", "not valid text"),

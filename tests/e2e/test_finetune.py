@@ -165,7 +165,6 @@ def test_a_changed_old_text_is_not_mixed(capsys):
         (["train", "--from=old"], "--train"),
         (["train", "--from=nowhere", "--train=new.tsv"], "nowhere"),
         ([*TUNE[:3], "--columns=1,2", "--source-language=fr"], "de to en"),
-        ([*TUNE[:3], "--columns=1,2", "--target-language=fr"], "de to en"),
         ([*TUNE, "--set=data.vocab.min_frequency=2"], "data.vocab"),
         ([*TUNE, "--set=data.mix=-1"], "data.mix"),
         ([*TUNE, "--set=data.mix=1", "--set=data.links=corpus/train.de"], "data.links"),

@@ -236,7 +236,12 @@ def test_every_page_of_docs_is_linked():
 
 def test_every_command_is_shown():
     assert {command.split()[1] for command in commands()} == {
-        *("prepare", "train", "evaluate", "translate", "compare", "score")
+        "prepare",
+        "train",
+        "evaluate",
+        "translate",
+        "compare",
+        "score",
     }
 
 

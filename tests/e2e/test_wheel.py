@@ -52,15 +52,9 @@ def test_quickstart_in_an_empty_folder(installed, tmp_path):
     assert subprocess.check_output(translate, cwd=tmp_path, text=True).count("\n") == 1
 
 
-def test_the_package_is_typed_and_described(installed):
+def test_the_package_is_typed(installed):
     site = next((installed.parents[1] / "lib").glob("python*/site-packages"))
     assert (site / "seq2seq_attn" / "py.typed").is_file()
-    [metadata] = site.glob("seq2seq_attn-*.dist-info/METADATA")
-    fields = metadata.read_text("utf-8").split("\n\n")[0].splitlines()
-    assert "Classifier: Typing :: Typed" in fields
-    assert "License-Expression: MIT" in fields
-    assert any(field.startswith("Keywords: ") for field in fields)
-    assert any(field.startswith("Project-URL: ") for field in fields)
 
 
 def test_errors_are_shown_and_warnings_of_missing_wheel_folders_are_not(tmp_path):

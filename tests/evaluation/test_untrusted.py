@@ -85,15 +85,6 @@ def test_a_link_is_resolved_as_the_system_does(run, tmp_path):
         find_sets([run])
 
 
-@pytest.mark.parametrize("replace", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_a_pipe_or_device_among_the_sets_is_refused_at_once(run, replace):
-    path = run.path / "sets/test.source"
-    path.unlink()
-    replace(path)
-    with pytest.raises(UserError, match=r"test\.source"):
-        find_sets([run])
-
-
 def test_sets_of_different_numbers_of_lines_are_refused(run):
     write_listed(run.path / "sets/test.references", b"one\n")
     with pytest.raises(UserError, match=r"test.*numbers of lines"):

@@ -178,28 +178,25 @@ SPACED = "▁ a ▁ b ▁"
 @pytest.mark.parametrize(
     ("weights", "tokens", "words", "expected"),
     [
-        pytest.param(
+        (  # subwords with <eos>
             [[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.2, 0.2, 0.5, 0.1]],
             ("▁Wi ese .", "▁mea dow"),
             ("Wiese .", "Meadow"),
             [[0.45, 0.2]],
-            id="subwords with <eos>",
         ),
-        pytest.param(
+        (  # a space belongs to the word after it
             [[0.1, 0.2, 0.3, 0.1, 0.3], [0.4, 0.0, 0.0, 0.6, 0.0]],
             (SPACED, "c d"),
             ("a b", "c d"),
             [[0.3, 0.4], [0.4, 0.6]],
-            id="a space belongs to the word after it",
         ),
-        pytest.param(
+        (  # lower case that grew
             [[0.25, 0.75]],
             ("i̇st rot", "x"),
             ("İst Rot", "X"),
             [[0.25, 0.75]],
-            id="lower case that grew",
         ),
-        pytest.param(np.zeros((0, 1)), ("", ""), ("a b", ""), np.zeros((0, 2)), id="nothing"),
+        (np.zeros((0, 1)), ("", ""), ("a b", ""), np.zeros((0, 2))),
     ],
 )
 def test_word_weights_by_hand(weights, tokens, words, expected):

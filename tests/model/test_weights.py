@@ -66,7 +66,10 @@ def test_values_that_are_not_finite_never_replace_a_file(path):
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"x" * 99, b"\xff" * 8, save(TENSORS)),
+        b"",
+        b"x" * 99,
+        b"\xff" * 8,
+        save(TENSORS),
         *(save(TENSORS, {"values": text}) for text in ("", "[1]", "5", "[" * 100_000)),
     ],
 )

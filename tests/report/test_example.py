@@ -26,15 +26,15 @@ REORDERED = attention(10, order=VERB_LAST)
 @pytest.mark.parametrize(
     ("maps", "chrf", "expected"),
     [
-        pytest.param([attention(3), PLAIN, attention(30)], [100, 100, 100], 1, id="middle length"),
-        pytest.param([PLAIN, PLAIN, PLAIN], [60, 100, 99], 1, id="exact"),
-        pytest.param([PLAIN, REORDERED], [100, 100], 1, id="reordered"),
-        pytest.param([PLAIN, REORDERED], [100, 98], 0, id="exact before reordered"),
-        pytest.param([PLAIN, REORDERED], [80, 76], 1, id="nearly the best, reordered"),
-        pytest.param([attention(10, sharpness=0.6), PLAIN], [100, 100], 1, id="sharp"),
-        pytest.param([attention(10, unknown=(2,)), PLAIN], [100, 90], 1, id="known"),
-        pytest.param([attention(3), attention(30)], [50, 40], 0, id="no length will do: the best"),
-        pytest.param([None, PLAIN, PLAIN], [100, 100, 100], 1, id="with a map, the first"),
+        ([attention(3), PLAIN, attention(30)], [100, 100, 100], 1),  # middle length
+        ([PLAIN, PLAIN, PLAIN], [60, 100, 99], 1),  # exact
+        ([PLAIN, REORDERED], [100, 100], 1),  # reordered
+        ([PLAIN, REORDERED], [100, 98], 0),  # exact before reordered
+        ([PLAIN, REORDERED], [80, 76], 1),  # nearly the best, reordered
+        ([attention(10, sharpness=0.6), PLAIN], [100, 100], 1),  # sharp
+        ([attention(10, unknown=(2,)), PLAIN], [100, 90], 1),  # known
+        ([attention(3), attention(30)], [50, 40], 0),  # no length will do: the best
+        ([None, PLAIN, PLAIN], [100, 100, 100], 1),  # with a map, the first
     ],
 )
 def test_choose_example_prefers(maps, chrf, expected):

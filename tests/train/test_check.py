@@ -19,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("in_tmp_path")
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.extra=[]"]
 ATTENTION_SIZE = "model.attention.options.attention_size"
 WRONG = [
-    (["model.attention.name=aditive"], "did you mean 'additive'?"),
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
     ([f"{ATTENTION_SIZE}=0"], f"{ATTENTION_SIZE}="),
     ([f"{ATTENTION_SIZE}=true"], f"{ATTENTION_SIZE}="),
@@ -64,12 +63,8 @@ def test_settings_that_do_not_fit_are_refused(settings, message):
     "settings",
     [
         ["train.teacher_forcing.end=0.5"],
-        ["model.encoder.options.residual=true"],
         ["model.encoder.name=convolutional", "model.encoder.cell=lstm"],
-        ["model.attention.name=monotonic", "model.attention.normalizer=sparsemax"],
         ["model.attention.name=fixed", "search.coverage_penalty=0.2"],
-        ["model.attention.name=uniform", "train.objectives={coverage: {}}"],
-        ["model.attention.name=hard", "model.attention.options={temperature: 0.5}"],
         ["data.tokenizer.vocab_size=4000", "data.links=ibm1", "data.extra_in_vocab=true"],
         ["train.cuda_graphs=true", "train.device=cpu"],
     ],

@@ -116,8 +116,10 @@ ALL = (
     "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 15}",
     "train.schedule={name: cosine, warmup_updates: 3}",
     "train.label_smoothing=0.1",
-    *("train.batch.accumulate=2", "train.batch.size=8"),
-    *("train.validation.every_updates=7", "train.checkpoint_every_updates=3"),
+    "train.batch.accumulate=2",
+    "train.batch.size=8",
+    "train.validation.every_updates=7",
+    "train.checkpoint_every_updates=3",
 )
 
 
