@@ -87,3 +87,37 @@ def test_pointing_at_the_letter_x(capsys):
     [scores] = read_json(Path("scores.json"))["sets"]
     assert scores["measures"][0]["runs"][0]["score"] >= 80
     assert_fails(capsys, "evaluate", "run", "--concatenate", "2", code=2, message="--concatenate 2")
+
+
+SOUNDS = {"a": "AH", "c": "K", "e": "EH", "o": "OW", "s": "S", "t": "T", "x": "K S"}
+
+
+@pytest.mark.slow
+def test_pronouncing_words_letter_by_letter(capsys):
+    for name, seed, num_words in (("train.tsv", 1, 240), ("test.tsv", 2, 30)):
+        generator = random.Random(seed)
+        lines = []
+        for _ in range(num_words):
+            word = generator.choices([*SOUNDS], k=generator.randint(1, 3))
+            sounds = " ".join(SOUNDS[letter] for letter in word)
+            lines.append(f"{''.join(word)}\t{sounds}")
+        write_lines(Path(name), lines)
+    settings = [
+        *SMALL,
+        "model.readout_size=16",
+        "model.encoder.num_layers=1",
+        "model.attention.options.attention_size=16",
+        "model.hidden_size=32",
+        "train.schedule.warmup_updates=5",
+        "train.max_updates=120",
+    ]
+    trained = train("-c", "g2p", "--train", "train.tsv", "--test", "test.tsv", settings=settings)
+    assert {"K", "OW"} <= {*trained.target_vocab.tokens}
+    assert float(trained.load_best().values["wer"]) < 25
+    assert outputs(capsys, "translate", "--run", "run", "cat") == ["K AH T"]
+    options = "--metric wer --metric exact --length-in characters --json scores.json".split()
+    assert run(["evaluate", "run", *options]) == 0
+    [scores] = read_json(Path("scores.json"))["sets"]
+    assert [measure["name"] for measure in scores["measures"]] == ["wer", "exact"]
+    assert scores["measures"][0]["runs"][0]["score"] < 25
+    assert "unit:word" in scores["measures"][0]["signature"]
