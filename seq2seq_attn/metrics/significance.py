@@ -6,9 +6,8 @@ the interval of a score covers the choice of test sentences, and the spread over
 beside the interval. If an arm has several seeds, a test between two arms covers the seeds too
 (`seeds.py`). A test between single runs says nothing about other seeds.
 
-With one run in each arm, the random draws and the precision equal sacreBLEU's; a unit test compares
-them. All resamples are scored at once, so a test for a bucket (a range of lengths) costs
-milliseconds.
+With one run in each arm, the random draws equal sacreBLEU's; a unit test compares them. A thousand
+resamples of a bucket (a range of lengths) cost about ten milliseconds.
 
 The bootstrap follows Koehn 2004, "Statistical significance tests for machine translation
 evaluation". Its p-value follows Efron and Tibshirani 1993, "An introduction to the bootstrap",
@@ -141,9 +140,7 @@ def bootstrap(
         counts = np.bincount(cells, minlength=size * num_pairs)
         counts_RN = counts.reshape(size, num_pairs).astype(np.float64)
         for run, scores in zip(runs, scores_by_run, strict=True):
-            # sacreBLEU scores resamples in float32, which is exact for counts up to 2^24.
-            sums_RD = (counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32)
-            scores.append(run.score_sums(sums_RD))
+            scores.append(run.score_sums(counts_RN @ run.rows_ND.astype(np.float64)))
     arms = []
     for run, scores in zip(runs, scores_by_run, strict=True):
         arms.append(BootstrapSamples((run,), (np.concatenate(scores),)))

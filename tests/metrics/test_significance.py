@@ -54,8 +54,7 @@ def test_intervals_equal_plain_resampling():
         references = [REFERENCES[index] for index in row]
         scores.append(BLEU().corpus_score(lines, [references]).score)
     scores.sort()
-    # sacreBLEU scores its own resamples in float32 and we follow it: hence not 1e-9
-    assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
+    assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-9)
 
 
 def test_several_seeds_are_compared_by_their_means():
