@@ -134,21 +134,14 @@ class Measure:
 
         Args:
             name: A key of `METRICS`, or the name of an imported metric.
-            others: Further lists of references of the same sentences.
+            others: Further lists of references, of the same length.
             target_language: The language of the references, which decides the tokenizer of BLEU.
                 TER and WER count characters if the language does not separate words.
 
         Raises:
             UsageError: The metric is unknown.
-            UserError: The lists of references differ in length.
         """
         metric = find_metric(name)
-        for further in others:
-            if len(further) != len(references):
-                raise UserError(
-                    f"{len(references)} and {len(further)} references: expected as many of each "
-                    "sentence"
-                )
         self.name = name
         self._num_pairs = len(references)
         self._language = target_language
