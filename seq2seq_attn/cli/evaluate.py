@@ -1,7 +1,7 @@
 """`seq2seq evaluate`."""
 
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 import typer
 
@@ -119,7 +119,7 @@ class EvaluateOptions(TypedDict, total=False):
 
 
 @shared.command(search=["method", "beam_size", "length_penalty", "max_length_ratio", "batch_size"])
-def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None:
+def evaluate(**options: Unpack[EvaluateOptions]) -> None:
     """Translate test sets and score runs, side by side.
 
     Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention.
@@ -129,7 +129,7 @@ def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None
     from seq2seq_attn.api import evaluate as api
 
     full = options.pop("full", False)
-    report = api.evaluate(**options, **search)
+    report = api.evaluate(**options)
     if full:
         shared.echo(report.text)
     else:

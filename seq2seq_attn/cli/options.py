@@ -191,9 +191,8 @@ def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Ca
 
     Args:
         search: fields of `SearchConfig` that become options of the command, with their types,
-            limits and docstrings. The function gets the values of these options as a mapping in its
-            parameter `search`. If `method` is among the fields, the option `--set` takes all other
-            options of the search.
+            limits and docstrings. If `method` is among the fields, the option `--set` takes all
+            other options of the search.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -210,11 +209,10 @@ def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Ca
         @functools.wraps(function)
         def call(**values: Any) -> None:
             present = {name: value for name, value in values.items() if value is not None}
-            arguments = {name: value for name, value in present.items() if name in declared}
-            if search:
-                arguments["search"] = _parse_search(present.get("settings", []))
-                arguments["search"] |= {name: present[name] for name in search if name in present}
-            function(**arguments)
+            passed = {name: present[name] for name in (*declared, *search) if name in present}
+            if "method" in search:
+                passed = _parse_search(present.get("settings", [])) | passed
+            function(**passed)
 
         signature = inspect.Signature(list(parameters.values()))
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -225,14 +223,14 @@ def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Ca
 
 def _declared_parameters(function: Callable[..., None]) -> dict[str, inspect.Parameter]:
     """Return the options that a command's function declares as parameters or in its typed
-    dictionary. The parameter `search` is no option."""
+    dictionary."""
     declared = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "options":
             [dictionary] = get_args(parameter.annotation)  # OPTIONS of `Unpack[OPTIONS]`
             for key, option in get_type_hints(dictionary, include_extras=True).items():
                 declared[key] = _parameter(key, option)
-        elif name != "search":
+        else:
             declared[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     return declared
 

@@ -1,7 +1,7 @@
 """`seq2seq score`."""
 
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 import typer
 
@@ -62,7 +62,7 @@ class ScoreOptions(TypedDict, total=False):
 
 
 @shared.command(search=["batch_size"])
-def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
+def score(**options: Unpack[ScoreOptions]) -> None:
     """Score given translations by their log-probability.
 
     The model reads each translation (forced decoding). Prints a line per pair: its log-probability
@@ -72,4 +72,4 @@ def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
     with paused_collector():
         from seq2seq_attn.api.score import score_pairs
 
-    score_pairs(**options, **search)
+    score_pairs(**options)

@@ -1,7 +1,7 @@
 """`seq2seq translate`."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, Unpack
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import typer
 
@@ -88,7 +88,7 @@ class TranslateOptions(TypedDict, total=False):
 
 
 @shared.command(search=_SEARCH_OPTIONS)
-def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> None:
+def translate(**options: Unpack[TranslateOptions]) -> None:
     """Translate texts, a file or standard input, line by line.
 
     Output line i translates input line i. A run with several sources takes one TEXT or one -i FILE
@@ -97,4 +97,4 @@ def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> No
     with paused_collector():
         from seq2seq_attn.api.translate import translate_lines
 
-    translate_lines(**options, **search)
+    translate_lines(**options)
