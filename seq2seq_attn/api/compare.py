@@ -27,7 +27,7 @@ from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.load import Settings, plain
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.names import REPEATED, trained_settings
+from seq2seq_attn.evaluation.names import NOT_TRAINED, REPEATED, trained_settings
 from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.variants import import_variants
@@ -185,15 +185,13 @@ def _check_settings(planned: PlannedRun) -> None:
     run = planned.run
     if not run.config_path.is_file():
         return
-    saved = {**trained_settings(run.config), "seed": run.config.seed}
-    wanted = {**trained_settings(planned.config), "seed": planned.config.seed}
-    if planned.config.search.max_length_ratio is None:  # training chose the value that was saved
-        saved["search.max_length_ratio"] = None
-    for key in saved | wanted:
-        if saved.get(key) != wanted.get(key):
+    for key, (saved, wanted) in run.config.changes_to(planned.config).items():
+        if key == "search.max_length_ratio" and wanted is None:
+            continue  # training chose the value that was saved
+        if key == "seed" or key not in NOT_TRAINED:
             raise UsageError(
-                f"{run.path}: trained with {key}={saved.get(key)!r}, not {wanted.get(key)!r}; "
-                "remove it, or write elsewhere"
+                f"{run.path}: trained with {key}={saved!r}, not {wanted!r}; remove it, or write "
+                "elsewhere"
             )
 
 

@@ -17,7 +17,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.normalize import visible
 
-_NOT_TRAINED = {
+NOT_TRAINED = {
     "name",
     "seed",
     "data.data_dir",
@@ -165,7 +165,7 @@ def _is_dated(name: str) -> bool:
 
 def trained_settings(config: Config) -> dict[str, Any]:
     """Return the settings that decide what is trained, without the seed, by dotted key."""
-    return {key: value for key, value in config.flat().items() if key not in _NOT_TRAINED}
+    return {key: value for key, value in config.flat().items() if key not in NOT_TRAINED}
 
 
 def differences(configs: Sequence[Config]) -> list[str] | None:
