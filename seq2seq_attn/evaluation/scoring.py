@@ -6,9 +6,8 @@ for all systems. Test sets are pooled: the sentence pairs of all sets are also s
 The runs of an arm are pooled too: the mean of their scores is tested.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -151,13 +150,13 @@ def score_sets(
     language = languages.source if settings.length_of == "source" else languages.target
     if not separates_words(language):
         settings = replace(settings, length_in="characters")
-    lengths, tokenizer_name = _count_lengths(sets, language, settings)
     inputs = []
     groups: dict[int, list[_SetInputs]] = {}
     for index, test_set in enumerate(sets):
         outputs = {name: set_outputs[index] for name, set_outputs in translations.items()}
         attention = [statistics[index] for statistics in analyses]
-        set_inputs = _SetInputs(test_set, lengths[index], outputs, attention)
+        lengths = _count_lengths(test_set, language, settings)
+        set_inputs = _SetInputs(test_set, lengths, outputs, attention)
         inputs.append(set_inputs)
         groups.setdefault(test_set.num_concatenated, []).append(set_inputs)
     edges = {}
@@ -172,6 +171,8 @@ def score_sets(
         set_edges = edges[set_inputs.test_set.num_concatenated]
         scores.append(scorer.score_set(set_inputs, make_buckets(set_inputs.lengths, set_edges)))
     input_lengths = [set_inputs.lengths for set_inputs in inputs]
+    counts_tokens = settings.length_in == "tokens"
+    tokenizer_name = words_name(language) if counts_tokens else "characters"
     return Scored(scores, input_lengths, tokenizer_name, edges, settings, languages)
 
 
@@ -253,13 +254,9 @@ class _Scorer(NamedTuple):
                 run.subset(bucket.indices).merge_copies(bucket_copies_N) for run in run_statistics
             ]
             samples = bootstrap(subsets, resampling)
+            pooled = [pool([samples[index] for index in arm.runs]) for arm in self.arms]
+            scores[metric] = score_arms(pooled, resampling)
             run_scores[metric] = score_arms(samples, resampling)
-            is_grouped = len(self.arms) < len(samples)
-            if is_grouped:
-                pooled = [pool([samples[index] for index in arm.runs]) for arm in self.arms]
-                scores[metric] = score_arms(pooled, resampling)
-            else:  # each run is an arm
-                scores[metric] = run_scores[metric]
         attention_scores = [run.subset(bucket.indices).score() for run in attention]
         return BucketScores(bucket, scores, run_scores, attention_scores)
 
@@ -282,27 +279,13 @@ def flatten(lists: Iterable[Iterable[ItemT]]) -> list[ItemT]:
     return [item for items in lists for item in items]
 
 
-def _split_characters(lines: Sequence[str]) -> list[list[str]]:
-    return [list(normalize(line)) for line in lines]
-
-
-def _count_lengths(
-    sets: Sequence[EvaluationSet], language: str, settings: Settings
-) -> tuple[list[IntArray], str]:
-    """Return the length of each sentence pair for each set, and the name of the tokenizer whose
-    tokens are counted."""
-    split: Callable[[list[str]], list[list[str]]]
-    if settings.length_in == "characters":
-        split = _split_characters
-        name = "characters"
-    else:
-        split = partial(split_words, language)
-        name = words_name(language)
-    lengths = []
-    for test_set in sets:
-        lines = test_set.source if settings.length_of == "source" else test_set.references
-        lengths.append(np.array([len(tokens) for tokens in split(lines)], dtype=np.int64))
-    return lengths, name
+def _count_lengths(test_set: EvaluationSet, language: str, settings: Settings) -> IntArray:
+    """Return the length of each sentence pair of a set."""
+    lines = test_set.source if settings.length_of == "source" else test_set.references
+    units: Iterable[Sequence[str]] = map(normalize, lines)
+    if settings.length_in == "tokens":
+        units = split_words(language, lines)
+    return np.array(list(map(len, units)), dtype=np.int64)
 
 
 def _choose_edges(
