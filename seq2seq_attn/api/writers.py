@@ -119,9 +119,9 @@ def _values(translation: Translation, *, with_weights: bool) -> dict[str, object
     }
     if with_weights:
         weights_TS = translation.attention
+        values["weights"] = None
         if weights_TS is not None:
-            weights_TS = weights_TS.astype(float).round(4)
-        values["weights"] = None if weights_TS is None else weights_TS.tolist()
+            values["weights"] = weights_TS.astype(float).round(4).tolist()
     return values
 
 

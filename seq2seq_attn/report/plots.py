@@ -10,6 +10,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.tables import THIN_MARK, THIN_NOTE
@@ -106,45 +108,42 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_retent
 
     With `as_retention`, buckets without a quotient, in which the first arm scores 0, are left out.
     """
-    xs = []
-    intervals = []
-    lowest = []
-    highest = []
-    thin_xs = []
-    thin_values = []
+    points = []
+    is_thin = []
     for x, row in enumerate(scores.buckets):
         score = row.scores[metric][arm]
         interval = score.retention if as_retention else score.interval
         if interval is not None:
             divisor = row.scores[metric][0].interval.value if as_retention else 1.0
-            xs.append(x)
-            intervals.append(interval)
-            lowest.append(min(score.values) / divisor)
-            highest.append(max(score.values) / divisor)
-            if row.bucket.is_thin:
-                thin_xs.append(x)
-                thin_values.append(interval.value)
-    if not xs:
+            lowest = min(score.values) / divisor
+            highest = max(score.values) / divisor
+            points.append([x, interval.value, interval.low, interval.high, lowest, highest])
+            is_thin.append(row.bucket.is_thin)
+    if not points:
         return
+    xs, values, low, high, lowest_seeds, highest_seeds = np.array(points).T
     # Colors repeat after six arms, each time with different markers and dashes.
     color = _COLORS[arm % len(_COLORS)]
     style = (arm + arm // len(_COLORS)) % len(_MARKERS)
     marker = _MARKERS[style]
-    low = [interval.low for interval in intervals]
-    high = [interval.high for interval in intervals]
     axes.fill_between(xs, low, high, color=color, alpha=0.18, linewidth=0)
     axes.plot(
         xs,
-        [interval.value for interval in intervals],
+        values,
         color=color,
         marker=marker,
         linestyle=_DASHES[style],
         linewidth=1.8,
         label=scores.arms[arm].name,
     )
-    if thin_xs:
+    if any(is_thin):
         axes.scatter(
-            thin_xs, thin_values, marker=marker, facecolor="white", edgecolor=color, zorder=3
+            xs[is_thin],
+            values[is_thin],
+            marker=marker,
+            facecolor="white",
+            edgecolor=color,
+            zorder=3,
         )
-    if lowest != highest:
-        axes.vlines(xs, lowest, highest, color=color, linewidth=1.2)
+    if not np.array_equal(lowest_seeds, highest_seeds):
+        axes.vlines(xs, lowest_seeds, highest_seeds, color=color, linewidth=1.2)

@@ -239,21 +239,21 @@ class App:
     async def detect(self, request: Request) -> Response:
         """Detect the language of a text among the source languages, in LibreTranslate's API."""
         asked = await read_request(request, Detection, self._access)
-        shares = await self.batcher.run(detect, asked.texts, self._served.batch_sizes)
+        shares = await self.batcher.run(detect, asked.texts, self._served)
         languages = [{"language": code, "confidence": share} for code, share in shares.items()]
         return JSONResponse(languages)
 
     async def languages(self, _: Request) -> Response:
         """Return the pairs of languages, in LibreTranslate's API."""
         languages: dict[str, JsonObject] = {}
-        for source, target in self._served.batch_sizes:
+        for source, target in self._served:
             language = languages.setdefault(source, {**_name_language(source), "targets": []})
             language["targets"].append(target)
         return JSONResponse(list(languages.values()))
 
     async def settings(self, _: Request) -> Response:
         """Return the limits of the server and the forms of documents, in LibreTranslate's API."""
-        [source, target] = next(iter(self._served.batch_sizes))
+        [source, target] = next(iter(self._served))
         needs_key = bool(self._access.key)
         settings = {
             "charLimit": self._access.max_characters,
@@ -271,7 +271,7 @@ class App:
         API."""
         side = 1 if (await read_values(request)).get("type") == "target" else 0
         languages = []
-        for code in dict.fromkeys(pair[side] for pair in self._served.batch_sizes):
+        for code in dict.fromkeys(pair[side] for pair in self._served):
             name = english_name(code).title()
             languages.append({"language": code.upper(), "name": name, "supports_formality": False})
         return JSONResponse(languages)
@@ -325,11 +325,11 @@ class App:
         """
         is_detected = source in ("", "auto")
         pairs = []
-        for pair in self._served.batch_sizes:
+        for pair in self._served:
             if pair[1] == target and (is_detected or pair[0] == source):
                 pairs.append(pair)
         if not pairs:
-            served = ", ".join(map(" to ".join, self._served.batch_sizes))
+            served = ", ".join(map(" to ".join, self._served))
             raise HTTPException(
                 400, f"source, target: expected languages that are served: {served}"
             )

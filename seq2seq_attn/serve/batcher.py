@@ -73,7 +73,7 @@ class Batcher:
             HTTPException: too many lines wait, or a line could not be translated.
         """
         options = {
-            "n_best": min(num_results, self._served.max_results[pair]),
+            "n_best": min(num_results, self._served[pair].max_results),
             "split_sentences": split_sentences,
             "glossary": glossary,
         }
@@ -133,7 +133,7 @@ class Batcher:
         first = self.waiting[0]
         batch = [line for line in self.waiting if line.kind == first.kind]
         batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
-        batch = batch[: self._served.batch_sizes[first.kind[0]]]
+        batch = batch[: self._served[first.kind[0]].batch_size]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
         taken = {line.result for line in batch}

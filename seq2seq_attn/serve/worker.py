@@ -20,13 +20,17 @@ TRANSLATORS: dict[Pair, Any] = {}
 """the translator of each language pair; filled only in the process that translates"""
 
 
-class Served(NamedTuple):
-    """The language pairs that the process has loaded, with the limits of each pair."""
+class Limits(NamedTuple):
+    """The limits of the run that translates a language pair."""
 
-    batch_sizes: dict[Pair, int]
+    batch_size: int
     """the maximum number of lines per batch"""
-    max_results: dict[Pair, int]
+    max_results: int
     """the maximum number of translations per line"""
+
+
+Served = dict[Pair, Limits]
+"""the language pairs that the process has loaded"""
 
 
 class Answer(NamedTuple):
@@ -63,7 +67,7 @@ def load_runs(
     import_variants(imports)
     memory.keep_memory_flat()
     memory.keep_few_primitives()
-    served = Served({}, {})
+    served: Served = {}
     with memory.paused_collector():
         for pair, run in runs.items():
             try:
@@ -74,8 +78,8 @@ def load_runs(
                 # the HTTP server has not imported the module, and cannot read its exceptions
                 raise UserError(located(error)) from None
             search = TRANSLATORS[pair].search
-            served.batch_sizes[pair] = search.batch_size
-            served.max_results[pair] = search.beam_size if search.method == "beam" else 1
+            max_results = search.beam_size if search.method == "beam" else 1
+            served[pair] = Limits(search.batch_size, max_results)
     return served
 
 

@@ -48,7 +48,7 @@ def test_an_installed_variant_trains_is_resumed_exported_and_served(installed, m
     assert read_json(Path("mine/environment.json"))["packages"]["seq2seq-kernel"]
     assert len(outputs(capsys, "translate", "--run", "mine", "Hund Katze")) == 1
     assert run("export mine -o page.html".split()) == 0
-    assert load_runs({("de", "en"): Path("mine")}, [], {"device": "cpu"}).batch_sizes
+    assert load_runs({("de", "en"): Path("mine")}, [], {"device": "cpu"})
 
     shutil.rmtree(installed)
     monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})

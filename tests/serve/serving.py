@@ -12,7 +12,7 @@ from seq2seq_attn import load
 from seq2seq_attn.serve import App, make_server
 from seq2seq_attn.serve.page import Page
 from seq2seq_attn.serve.requests import Access
-from seq2seq_attn.serve.worker import Served
+from seq2seq_attn.serve.worker import Limits
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.translate.translation import Translation
 
@@ -77,7 +77,7 @@ def make_app(served, page=None, **access):
 
 def served(*pairs, batch_size=16, max_results=1):
     """What a process would have loaded for these language pairs."""
-    return Served(dict.fromkeys(pairs, batch_size), dict.fromkeys(pairs, max_results))
+    return dict.fromkeys(pairs, Limits(batch_size, max_results))
 
 
 def expected(run, *texts):
