@@ -87,13 +87,15 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    _check_plots(plots)
+    if plots is not None:
+        require("plots", "matplotlib")
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     opened = [] if hypotheses and not runs else open_runs(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(list_names(hypotheses), [system.name for system in systems])
     source_path = None if source is None else Path(source)
-    inputs = _Inputs(list_names(split), source_path, _paths(reference), concatenate, files)
+    references = list(map(Path, list_names(reference)))
+    inputs = _Inputs(list_names(split), source_path, references, concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems, length_in)
@@ -171,17 +173,6 @@ class _Inputs(NamedTuple):
         if length_in == "tokens":
             words_name(languages.target)  # raises UserError now if spaCy is not installed
         return languages, sets
-
-
-def _paths(names: Names) -> list[Path]:
-    """Return the paths of one file or several files."""
-    return list(map(Path, list_names(names)))
-
-
-def _check_plots(plots: PlotFormat | None) -> None:
-    """Raise UserError if plots are asked for and matplotlib is not installed."""
-    if plots is not None:
-        require("plots", "matplotlib")
 
 
 def _translate(

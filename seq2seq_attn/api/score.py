@@ -24,7 +24,7 @@ from seq2seq_attn.api.writers import (
 from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.links import check_links
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention import gold_pairs, word_weights
+from seq2seq_attn.evaluation.attention import gold_pairs
 from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
 from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
@@ -137,8 +137,7 @@ class _Scores:
         """Log totals, and how well the attention agrees with the gold links."""
         _log_totals(self.pairs)
         if self.gold is not None:
-            weights = [weights_TS for _, weights_TS in word_weights(self.with_links)]
-            _log_fit(score_shifts(gold_pairs(weights, self.gold)))
+            _log_fit(score_shifts(gold_pairs(self.with_links, self.gold)))
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:

@@ -17,11 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages
 from seq2seq_attn.metrics.attention import (
     AttentionStatistics,
     GoldPair,
-    GoldPairs,
     Weights,
     attention_counts,
     overlap_counts,
@@ -33,6 +32,9 @@ from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
+
+DecodedPairs = Iterable[tuple[Translation, Sequence[str], Sequence[str]]]
+"""decoded pairs, each with its source words and its target words"""
 
 log = logging.getLogger(__name__)
 
@@ -61,9 +63,11 @@ def analyze_attention(
     counts = [attention_counts(*weights) for weights in word_weights(pairs)]
     gold = None
     if test_set.gold is not None:
-        gold = decode_gold(
-            translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size
+        decoded = force_decode(
+            translator, test_set.source, test_set.references, batch_size=batch_size
         )
+        links, source_words, target_words = test_set.gold
+        gold = gold_pairs(zip(decoded, source_words, target_words, strict=True), links)
     return AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64), gold)
 
 
@@ -73,7 +77,7 @@ def _with_words(
     languages: Languages,
     target_words: Sequence[Sequence[str]],
     source: Source,
-) -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
+) -> DecodedPairs:
     """Yield each decoded pair with the words of its source line and the words of its target.
 
     spaCy splits lines into words, except a line that names vectors. The tokenizer of source lines
@@ -89,53 +93,26 @@ def _with_words(
         yield pair, words, target
 
 
-def decode_gold(
-    translator: Translator,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    gold: GoldLinks,
-    *,
-    batch_size: int | None = None,
-) -> GoldPairs:
-    """Return a model's attention weights between words for each sentence pair, with its gold links.
-
-    Args:
-        gold: The gold links and their words, from `test_sets.caption_links`.
-
-    Raises:
-        UsageError: The lists have different lengths.
-        UserError: A link is malformed.
-        ValueError: The model has no attention over source positions.
-    """
-    decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-    pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
-    weights = [weights_TS for _, weights_TS in word_weights(pairs)]
-    return gold_pairs(weights, gold.links)
-
-
-def gold_pairs(weights: Iterable[Weights], lines: Iterable[str]) -> list[GoldPair]:
-    """Return the weights between words of each sentence pair with the gold links of its line.
+def gold_pairs(pairs: DecodedPairs, lines: Iterable[str]) -> list[GoldPair]:
+    """Return the attention between the words of each sentence pair, with the gold links of its
+    line.
 
     Raises:
         UserError: A link is malformed.
+        ValueError: A pair has no attention over source positions.
     """
-    pairs = []
-    for weights_TS, line in zip(weights, lines, strict=True):
+    gold = []
+    for (_, weights_TS), line in zip(word_weights(pairs), lines, strict=True):
         sure_links = parse_pharaoh(line, only_sure=True)
-        pairs.append(GoldPair(weights_TS, parse_pharaoh(line), sure_links))
-    return pairs
+        gold.append(GoldPair(weights_TS, parse_pharaoh(line), sure_links))
+    return gold
 
 
-def word_weights(
-    pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
-) -> Iterator[tuple[Weights, Weights]]:
+def word_weights(pairs: DecodedPairs) -> Iterator[tuple[Weights, Weights]]:
     """Yield the attention weights of each pair between tokens, and the weights between words.
 
     Where tokens and words are not splits of the same text, the weights between words are 0. A
     warning at the end counts these pairs.
-
-    Args:
-        pairs: Each decoded pair with its source words and its target words.
 
     Yields:
         weights [T, S] between target tokens and source tokens, and weights [T, S] between target

@@ -10,7 +10,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.attention import decode_gold
+from seq2seq_attn.evaluation.attention import gold_pairs
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.metrics.attention import score_shifts
@@ -106,7 +106,9 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     unshifted = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    scores = score_shifts(decode_gold(translator, *prepared.text("test"), gold))
+    decoded = translator.score(*prepared.text("test"))
+    pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
+    scores = score_shifts(gold_pairs(pairs, gold.links))
     assert scores[0].error_rate == unshifted["error_rate"]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.evaluation.attention import analyze_attention, decode_gold
+from seq2seq_attn.evaluation.attention import analyze_attention, gold_pairs
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, caption_links, concatenated
 from seq2seq_attn.metrics.attention import GoldPair, score_attention, score_shifts
 from seq2seq_attn.text.captions import find_captions, tokenize_caption
@@ -75,9 +75,10 @@ def test_alignment_of_character_tokens_equals_plain_python(translators):
     for translation, pair in zip(decoded, PAIRS, strict=True):
         weights_TS = np.array(plain_words(translation.attention, pair))
         weighted.append(GoldPair(weights_TS, pair.links, pair.links))
-    scores = score_shifts(
-        decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
+    analyzed = analyze_attention(
+        CAPTIONS, TARGET, Languages(), translators["characters"], batch_size=5
     )
+    scores = score_shifts(analyzed.gold)
     assert list(scores) == [-1, 0, 1]
     for shift, score in scores.items():
         expected = score_attention(weighted, shift=shift)
@@ -125,8 +126,10 @@ def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warnin
     translators, caplog
 ):
     gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
+    decoded = force_decode(translators["characters"], SOURCE, TARGET)
+    pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
     with caplog.at_level("WARNING"):
-        scores = score_shifts(decode_gold(translators["characters"], SOURCE, TARGET, gold))
+        scores = score_shifts(gold_pairs(pairs, gold.links))
     assert len(caplog.records) == 1
     assert "2 of 12" in caplog.text
     assert scores[0].num_pairs == 12
