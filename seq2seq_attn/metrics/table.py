@@ -26,7 +26,6 @@ class Metric(NamedTuple):
     """what the score counts, in a few words for readers of reports"""
     options: Mapping[str, Any] = MappingProxyType({})
     """options of the class that counts the statistics"""
-    is_default: bool = False
     is_lower_better: bool = False
     is_scored_by_length: bool = True
 
@@ -36,14 +35,12 @@ METRICS = {
         "BLEU",
         "BLEU",
         "words and sequences of up to four words shared with the reference, 0 to 100",
-        is_default=True,
     ),
     "bleu_lowercase": Metric(
         "BLEU, lower-cased",
         "BLEU",
         "BLEU of lower-cased text",
         {"lowercase": True},
-        is_default=True,
         is_scored_by_length=False,
     ),
     "bleu_tutorial": Metric(
@@ -51,14 +48,12 @@ METRICS = {
         "BLEU",
         "lower-cased BLEU of spaCy's words, to compare with PyTorch's tutorial and nothing else",
         {"lowercase": True, "tokenize": "none", "force": True},
-        is_default=True,
         is_scored_by_length=False,
     ),
     "chrf": Metric(
         "chrF2",
         "CHRF",
         "sequences of up to six characters shared with the reference, 0 to 100",
-        is_default=True,
     ),
     "ter": Metric(
         "TER",
@@ -88,7 +83,7 @@ METRICS = {
     ),
 }
 _OWN = Axis("", "metric {name!r}", "metric", "seq2seq_attn.metrics.edits:OwnMetric")
-DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
+DEFAULT_METRICS = ("bleu", "bleu_lowercase", "bleu_tutorial", "chrf")
 
 
 def find_metric(name: str) -> Metric:
