@@ -91,8 +91,7 @@ def _decode_chunk(
     for line, source, target in tokenized:
         pairs.append(Segment(line, source, translator.source_vocab.ids_of(source), target))
     scored = [pair for pair in pairs if pair.source]
-    lengths = [max(len(pair.source), len(pair.target)) for pair in scored]
-    decoded = iter(map_in_batches(partial(_decode_batch, translator), scored, lengths, batch_size))
+    decoded = iter(map_in_batches(partial(_decode_batch, translator), scored, batch_size))
     for pair, text in zip(pairs, targets, strict=True):
         if pair.source:
             yield replace(next(decoded), text=one_line(text))

@@ -147,13 +147,13 @@ def split_lines(
 def map_in_batches(
     make: Callable[[list[Segment]], Iterable[ResultT]],
     segments: Sequence[Segment],
-    lengths: Sequence[int],
     batch_size: int,
 ) -> list[ResultT]:
     """Apply `make` to batches of segments of similar length.
 
     `make` returns a result for each segment. The results are returned in the order of `segments`.
     """
+    lengths = [max(len(segment.source), len(segment.target)) for segment in segments]
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         size = len(batches[-1]) + 1 if batches else 0

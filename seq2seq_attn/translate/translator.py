@@ -271,9 +271,8 @@ class Translator:
     ) -> list[list[Translation]]:
         """Return the translations of each segment."""
         translate = partial(self._translate_batch, plan=plan)
-        lengths = [len(segment.source) for segment in segments]
         batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
-        return map_in_batches(translate, segments, lengths, batch_size)
+        return map_in_batches(translate, segments, batch_size)
 
     def _translate_batch(self, segments: Sequence[Segment], plan: Plan) -> list[list[Translation]]:
         """Return the translations of each segment of a batch, best first."""
