@@ -148,7 +148,6 @@ def train_and_compare(
                 "data.source_language=none: language models have no translations to compare"
             )
         check_config(planned_run.config)
-    for planned_run in planned:
         _check_settings(planned_run)
     prepare_corpora(planned)
     with locked(folder, work="comparison", option="--output"):

@@ -246,9 +246,9 @@ def _parse_search(texts: Sequence[str]) -> dict[str, Any]:
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the options of a command to arguments of its function in `seq2seq_attn.api`.
 
-    The argument `settings` has the parsed texts of `--set`, followed by the options in `SETTINGS`.
+    The argument `settings` has the texts of `--set`, followed by the options in `SETTINGS`.
     """
-    settings = [parse_setting(text) for text in options.get("settings", [])]
+    settings = list(options.get("settings", []))
     arguments: dict[str, Any] = {}
     for name, value in options.items():
         if name in SETTINGS:
