@@ -14,6 +14,7 @@ Shapes: B samples (the samples of a sentence are adjacent), R rows = samples sti
 target vocabulary, T target positions.
 """
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,9 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
         ids_R1 = _draw_ids(scores_RV, options, draws_BT[sentences_R, length])
         return scores_RV.gather(1, ids_R1), ids_R1
 
-    samples: list[list[Hypothesis]] = []
-    drawn = search_rows(model, source, options, draw, keeps_scores=True)
-    for index, hypotheses in enumerate(drawn):
-        if index % num_samples == 0:
-            samples.append([])
-        samples[-1] += hypotheses
-    return samples
+    rows = search_rows(model, source, options, draw, keeps_scores=True)
+    drawn = list(chain.from_iterable(rows))  # one hypothesis per row
+    return [drawn[start : start + num_samples] for start in range(0, len(drawn), num_samples)]
 
 
 def _draws(batch: SourceBatch, seed: int, num_samples: int, num_steps: int) -> Tensor:

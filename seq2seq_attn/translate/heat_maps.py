@@ -11,6 +11,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seq2seq_attn.text.normalize import display_width, visible
 from seq2seq_attn.translate.attention_map import MAP_COLORS, MAP_NOTE, UNKNOWN_COLOR, AttentionMap
 from seq2seq_attn.translate.figure import new_figure
@@ -100,10 +102,8 @@ def _draw(axes: Axes, attention: AttentionMap, title: str, scale: float) -> None
     num_target, num_source = attention.weights_TS.shape
     source_tokens = [visible(token) for token in attention.source_tokens]
     target_tokens = [visible(token) for token in attention.target_tokens]
-    axes.set_xticks(
-        [index + 0.5 for index in range(num_source)], source_tokens, rotation=90, **style
-    )
-    axes.set_yticks([index + 0.5 for index in range(num_target)], target_tokens, **style)
+    axes.set_xticks(np.arange(num_source) + 0.5, source_tokens, rotation=90, **style)
+    axes.set_yticks(np.arange(num_target) + 0.5, target_tokens, **style)
     axes.set_xlabel("source", loc="left", fontsize=8, color="0.35")
     axes.set_ylabel("translation", loc="top", fontsize=8, color="0.35")
     for position in attention.unknown:
