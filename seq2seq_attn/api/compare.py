@@ -26,9 +26,9 @@ from seq2seq_attn.config import Config, dump_config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.load import Settings, plain
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import NOT_TRAINED, REPEATED, trained_settings
-from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run import Run
@@ -171,7 +171,7 @@ def train_and_compare(
 def _report(runs: Sequence[Path], config: Config, page: Path) -> None:
     """Evaluate the runs. Write the report to `page`, and its numbers to a JSON file beside it."""
     splits = []
-    if not has_test_set(config.data):
+    if split_names(config.data) == ["train", "valid"]:
         log.info("this corpus has no test set: comparing on the validation set")
         splits = ["valid"]
     json_path = page.with_suffix(".json")

@@ -10,8 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import tokenize_caption
@@ -211,11 +209,6 @@ def check_lines(path: Path) -> None:
         check_no_document(path)
 
 
-def has_test_set(data: DataConfig) -> bool:
-    """Return whether the corpus has splits besides the training and validation splits."""
-    return split_names(data) != ["train", "valid"]
-
-
 def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> EvaluationSet:
     """Read a set from files.
 
@@ -277,7 +270,7 @@ def _saved_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSe
 def _check_splits(run: Run, splits: Sequence[str]) -> None:
     """Check that a run has saved all `splits`, or, if `splits` is empty, that the corpus has a test
     set."""
-    if not splits and not has_test_set(run.config.data):
+    if not splits and run.splits == ["valid"]:
         raise UsageError(
             "this corpus has no test set: give --split valid, or --source FILE --reference FILE "
             "(in Python: split='valid', or source and reference)"
