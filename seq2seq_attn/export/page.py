@@ -22,8 +22,7 @@ from seq2seq_attn.files import write_text
 from seq2seq_attn.report.html import WEB as REPORT_WEB
 from seq2seq_attn.report.template import fill_page
 from seq2seq_attn.run import Run
-from seq2seq_attn.text.languages import short_code
-from seq2seq_attn.text.tokenizers.base import SIDES
+from seq2seq_attn.translate.load import find_languages
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +55,8 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
         UsageError: a model cannot be exported, the page does not support a tokenizer, or the runs
             differ in their languages.
     """
-    described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.resolve().name for run in runs)
-    languages = set()
-    for run in described:
-        languages.add(tuple(short_code(run[side]["language"]) for side in SIDES))
-    if len(languages) > 1:
+    if len(set(map(find_languages, runs))) > 1:
         raise UsageError(
             f"{title}: these runs translate different languages; export a page for each"
         )
@@ -69,7 +64,7 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
     payload = {
         "title": title,
         "kernel": kernel,
-        "runs": described,
+        "runs": [_describe(run, weight_format) for run in runs],
         **kept_values(runs),
     }
     text = fill_page(WEB, title, _STYLES, SCRIPTS, payload, script_sources=" 'wasm-unsafe-eval'")

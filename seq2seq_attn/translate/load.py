@@ -106,12 +106,12 @@ def check_alike(runs: Sequence[Run]) -> None:
             f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones"
         )
     first = runs[0]
-    languages = _languages(first)
+    languages = find_languages(first)
     for run in runs[1:]:
-        if _languages(run) != languages:
+        if find_languages(run) != languages:
             raise UsageError(
                 f"{first.path} and {run.path} have different languages, {' to '.join(languages)} "
-                f"and {' to '.join(_languages(run))}; an ensemble needs runs of one direction"
+                f"and {' to '.join(find_languages(run))}; an ensemble needs runs of one direction"
             )
         for side in SIDES:
             expected = first.tokenizer_hashes(side).items()
@@ -123,7 +123,7 @@ def check_alike(runs: Sequence[Run]) -> None:
                 )
 
 
-def _languages(run: Run) -> list[str]:
+def find_languages(run: Run) -> tuple[str, ...]:
     """Return the codes of the languages of the sources and the target, without regions."""
     data = run.config.data
-    return list(map(short_code, [*data.sources, data.target_language]))
+    return tuple(map(short_code, [*data.sources, data.target_language]))
