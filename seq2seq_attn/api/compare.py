@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Unpack
 from seq2seq_attn.api.evaluate import evaluate
 from seq2seq_attn.api.settings import LIMITS, ConfigNames, Layers, OwnText, find_layers
 from seq2seq_attn.api.shared_output import share_output
-from seq2seq_attn.config import Config, dump_config, load_config, with_default
+from seq2seq_attn.config import Config, dump_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.load import Settings, plain
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -246,7 +246,7 @@ def plan_runs(
     for combination in combinations:
         varied = dict(combination)
         label = "+".join(_label(key, value) for key, value in combination)
-        config = load_config(layers.config_names, *layers.settings, varied)
+        config = layers.load(varied)
         settings = json.dumps(trained_settings(config), sort_keys=True)
         repetition = num_arms[settings]
         num_arms[settings] += 1
@@ -263,7 +263,7 @@ def plan_runs(
     for seed, (name, varied) in itertools.product(seeds, arms.items()):
         own_seed = shifts[name] + seed
         fixed = {"seed": own_seed, "train.num_threads": NUM_THREADS}
-        config = load_config(layers.config_names, *layers.settings, varied, fixed)
+        config = layers.load(varied, fixed)
         planned.append(PlannedRun(Run(folder / f"{name}-s{own_seed}"), config))
     return planned
 

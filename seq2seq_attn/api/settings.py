@@ -27,7 +27,9 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.languages import CODE, CODES_BY_NAME, short_code
 
-ConfigNames = str | Path | Sequence[str | Path] | None
+Names = str | Path | Sequence[str | Path]
+"""The name of a file, or the names of several files."""
+ConfigNames = Names | None
 """Packaged configurations or YAML files. A later file overrides an earlier file."""
 
 LIMITS = ("train.max_epochs", "train.max_updates")
@@ -42,9 +44,9 @@ class OwnText(TypedDict, total=False):
     Each of the three texts is a prefix, a table, or a list of source file and target file.
     """
 
-    train_text: str | Path | Sequence[str | Path]
-    valid_text: str | Path | Sequence[str | Path]
-    test_text: str | Path | Sequence[str | Path]
+    train_text: Names
+    valid_text: Names
+    test_text: Names
     source_language: str
     target_language: str
 
@@ -56,9 +58,10 @@ class Layers(NamedTuple):
     config_names: list[str]
     settings: list[Settings]
 
-    def load(self) -> Config:
-        """Merge the layers into a configuration. Raises the UsageError of `load_config`."""
-        return load_config(self.config_names, *self.settings)
+    def load(self, *more: Settings) -> Config:
+        """Merge the layers, and more settings after them, into a configuration. Raises the
+        UsageError of `load_config`."""
+        return load_config(self.config_names, *self.settings, *more)
 
 
 def find_layers(

@@ -32,7 +32,7 @@ def share_output(layers: Layers, arms: Iterable[Mapping[str, Any]]) -> None:
         arms: the varied settings of each arm.
     """
     for varied in arms:
-        config = load_config(layers.config_names, *layers.settings, varied)
+        config = layers.load(varied)
         with_softmax = load_config(layers.config_names, _SOFTMAX, *layers.settings, varied)
         needs_softmax = not _can_be_built(config) and _can_be_built(with_softmax)
         if not needs_softmax:

@@ -1,13 +1,12 @@
 """Load a run, or several runs as an ensemble, as a translator."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run import Run, open_runs
+from seq2seq_attn.run import Run, Runs, open_runs
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.runtime.threads import choose_threads, read_cpu_times
 from seq2seq_attn.search.steps import Ensemble, step_model
@@ -17,7 +16,7 @@ from seq2seq_attn.translate.translator import Translator
 
 
 def load(
-    run: str | Path | Run | Sequence[str | Path | Run] | None = None,
+    run: Runs = None,
     device: str = "auto",
     *,
     precision: str = "auto",
