@@ -103,8 +103,8 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     ids_BS = torch.full((3, 5), len(SPECIALS))
     ids_BS[:, -2:] = EOS  # two EOS per line, as in a line of two sentences
     previous_B = ids_BS[:, -1].clone()
-    with torch.no_grad(), speed.plain(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings of PyTorch's exporter do not matter here
+    # Warnings of PyTorch's exporter do not matter here.
+    with torch.no_grad(), speed.plain(), warnings.catch_warnings(action="ignore"):
         memory, state = model.prepare(_source(ids_BS, ids_BS))
         for _ in range(2):  # after two steps, dimensions that grow with the steps exceed 1
             state = model.step(previous_B, state, memory).state
@@ -182,8 +182,7 @@ def decompose(program: ExportedProgram, decompositions: dict[Any, Any]) -> Expor
     """Replace operations by simpler operations. Drop the checks of sizes ("guards"), which raise
     errors for some encoders; `_check_sentence` tries other sizes instead."""
     program._guards_code = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         decomposed: ExportedProgram = program.run_decompositions(decompositions)
     decomposed._guards_code = []
     return decomposed

@@ -74,8 +74,7 @@ def _write_graph(
 
     # PyTorch logs warnings of missing packages that this export does not need.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             written = torch.onnx.export(
                 program, input_names=inputs, output_names=outputs, dynamo=True, verbose=False

@@ -51,8 +51,7 @@ def write_figure(figure: Figure, file: BinaryIO, path: Path) -> None:
     width, height = figure.get_size_inches()
     format = path.suffix[1:].lower()
     dpi = min(_DPI, _MAX_PIXELS / max(width, height))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         with matplotlib.rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format=format, dpi=dpi)
     matches = [re.match(r"Glyph (\d+) ", str(warning.message)) for warning in caught]
