@@ -47,10 +47,10 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 194_760,
+    "package: tokens": 192_900,
     "web: lines": 3_479,
-    "tests: tokens": 240_640,
-    "laboratory: tokens": 63_700,
+    "tests: tokens": 235_300,
+    "laboratory: tokens": 63_660,
 }
 """limits of the figures whose goals are still ahead; they may only fall"""
 _WITHOUT_ROOM = {"cycles", "upward imports", "package: long lines"}
