@@ -95,18 +95,32 @@ def train(
         with group.in_turn():
             if group.is_first:
                 opened.enter_context(locked(run.path))
-            notes: list[str] = []
-            if resume and run.state_path.exists():
-                state = restore_run(run, config, prepared, updater)
-            else:
-                state = TrainState()
-                notes = set_start_values(updater, config, prepared)
-                # A resumed run without a saved state starts over, so its files are replaced.
-                write_run(run, config, prepared, updater, overwrite=overwrite or resume)
+            state, notes = _begin(
+                run, config, prepared, updater, resume=resume, overwrite=overwrite
+            )
         if not state.end_reason:
             trainer = Trainer(run, config, prepared, updater, validator, state, stop, on_validation)
             trainer.train(notes)
     return run
+
+
+def _begin(
+    run: Run,
+    config: Config,
+    prepared: PreparedCorpus,
+    updater: Updater,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> tuple[TrainState, list[str]]:
+    """Restore the state of a run, or write the files of a new run. Return the state, and lines for
+    the log about the start values of a new run."""
+    if resume and run.state_path.exists():
+        return restore_run(run, config, prepared, updater), []
+    notes = set_start_values(updater, config, prepared)
+    # A resumed run without a saved state starts over, so its files are replaced.
+    write_run(run, config, prepared, updater, overwrite=overwrite or resume)
+    return TrainState(), notes
 
 
 @dataclass
