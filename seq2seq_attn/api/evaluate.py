@@ -94,8 +94,7 @@ def evaluate(
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
     files = find_hypotheses(list_names(hypotheses), [system.name for system in systems])
     source_path = None if source is None else Path(source)
-    references = list(map(Path, list_names(reference)))
-    inputs = _Inputs(list_names(split), source_path, references, concatenate, files)
+    inputs = _Inputs(list_names(split), source_path, _paths(reference), concatenate, files)
     named = {"json": json, "report": report, "csv": csv}
     outputs = find_outputs(named, inputs.paths(), inputs.words(), systems)
     languages, sets = inputs.find_sets(systems, length_in)
@@ -173,6 +172,11 @@ class _Inputs(NamedTuple):
         if length_in == "tokens":
             words_name(languages.target)  # raises UserError now if spaCy is not installed
         return languages, sets
+
+
+def _paths(names: Names) -> list[Path]:
+    """Return the paths of one file or several files."""
+    return list(map(Path, list_names(names)))
 
 
 def _translate(
