@@ -87,8 +87,7 @@ def evaluate(
         UsageError: options contradict each other, or the runs cannot be compared.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    if plots is not None:
-        require("plots", "matplotlib")
+    _check_plots(plots)
     settings = _make_settings(by_length, length_of, length_in, metric, resampling)
     opened = [] if hypotheses and not runs else open_runs(runs)
     systems = _make_systems(opened, search, device, precision, ensemble=ensemble)
@@ -177,6 +176,12 @@ class _Inputs(NamedTuple):
 def _paths(names: Names) -> list[Path]:
     """Return the paths of one file or several files."""
     return list(map(Path, list_names(names)))
+
+
+def _check_plots(plots: PlotFormat | None) -> None:
+    """Raise UserError if plots are asked for and matplotlib is not installed."""
+    if plots is not None:
+        require("plots", "matplotlib")
 
 
 def _translate(

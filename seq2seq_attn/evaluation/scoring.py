@@ -171,8 +171,7 @@ def score_sets(
         set_edges = edges[set_inputs.test_set.num_concatenated]
         scores.append(scorer.score_set(set_inputs, make_buckets(set_inputs.lengths, set_edges)))
     input_lengths = [set_inputs.lengths for set_inputs in inputs]
-    counts_tokens = settings.length_in == "tokens"
-    tokenizer_name = words_name(language) if counts_tokens else "characters"
+    tokenizer_name = words_name(language) if settings.length_in == "tokens" else "characters"
     return Scored(scores, input_lengths, tokenizer_name, edges, settings, languages)
 
 
