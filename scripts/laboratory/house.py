@@ -47,7 +47,7 @@ GOALS = {
 }
 """tuple assignments, comprehensions and the like per 1,000 lines of code"""
 NOT_REACHED = {
-    "package: tokens": 192_980,
+    "package: tokens": 193_020,
     "web: lines": 3_479,
     "tests: tokens": 235_300,
     "laboratory: tokens": 63_660,

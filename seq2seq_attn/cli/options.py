@@ -11,6 +11,7 @@ import typer
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.load import merge, nest, parse_setting
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import STDOUT
 from seq2seq_attn.leftovers import naming
 from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
@@ -211,7 +212,10 @@ def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Ca
             present = {name: value for name, value in values.items() if value is not None}
             passed = {name: present[name] for name in (*declared, *search) if name in present}
             if "method" in search:
-                passed = _parse_search(present.get("settings", [])) | passed
+                options = _parse_search(present.get("settings", []))
+                for name in declared.keys() & options:
+                    raise UsageError(f"--set {name}: an option of the command, not of the search")
+                passed = options | passed
             function(**passed)
 
         signature = inspect.Signature(list(parameters.values()))

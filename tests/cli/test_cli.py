@@ -267,3 +267,12 @@ def test_every_option_has_a_group():
     grouped = " ".join(GROUPS.values()).split()
     assert len(grouped) == len({*grouped})
     assert {*grouped} == names - {"texts", "runs", "pairs", "corpus", "repository"}
+
+
+@pytest.mark.parametrize(
+    ("usage", "setting"),
+    [("translate Hund", "output=out.txt"), ("evaluate", "report=out.html")],
+)
+def test_set_takes_options_of_the_search_only(capsys, usage, setting):
+    name = setting.partition("=")[0]
+    assert_fails(capsys, *usage.split(), "--set", setting, code=2, message=f"--set {name}")
