@@ -109,7 +109,7 @@ def test_pronouncing_words_letter_by_letter(capsys):
         "model.attention.options.attention_size=16",
         "model.hidden_size=32",
         "train.schedule.warmup_updates=5",
-        "train.max_updates=120",
+        "train.max_updates=240",
     ]
     trained = train("-c", "g2p", "--train", "train.tsv", "--test", "test.tsv", settings=settings)
     assert {"K", "OW"} <= {*trained.target_vocab.tokens}
