@@ -137,8 +137,8 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
 def choose_batch_size(counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig) -> int:
     """Return the size of a micro-batch in the unit of `batch`.
 
-    The micro-batches of an update have as many pairs as a power of two within bounds, in which
-    there are about `BATCH_TOKENS` times the square root of the number of target tokens.
+    The number of pairs in an update is a power of two between `MIN_BATCH` and `MAX_BATCH`. These
+    pairs have about `BATCH_TOKENS` times the square root of the number of target tokens.
     """
     num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
     pairs_per_update = BATCH_TOKENS * counts.num_pairs / math.sqrt(num_tokens)

@@ -213,8 +213,11 @@ def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Ca
             passed = {name: present[name] for name in (*declared, *search) if name in present}
             if "method" in search:
                 options = _parse_search(present.get("settings", []))
-                for name in declared.keys() & options:
-                    raise UsageError(f"--set {name}: an option of the command, not of the search")
+                misplaced = sorted(declared.keys() & options)
+                if misplaced:
+                    raise UsageError(
+                        f"--set {misplaced[0]}: an option of the command, not of the search"
+                    )
                 passed = options | passed
             function(**passed)
 

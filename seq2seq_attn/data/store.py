@@ -309,7 +309,7 @@ class PreparedCorpus:
         vectors = SequenceStore(path("vectors"), np.float32)
         size = self.source_tokenizer.vector_size or 0
 
-        def vectors_of_line(index: int) -> FloatArray:
+        def find_vectors(index: int) -> FloatArray:
             tokens = source_tokens[index]
             positions = self.source_tokenizer.vector_positions(tokens)
             return place_vectors(vectors[index].reshape(-1, size), positions, len(tokens))
@@ -322,7 +322,7 @@ class PreparedCorpus:
             SequenceStore(path("source", "ids")),
             SequenceStore(path("target", "ids")),
             links if links.exists() else None,
-            vectors_of_line if vectors.exists() else None,
+            find_vectors if vectors.exists() else None,
             extended,
         )
 

@@ -118,7 +118,8 @@ def test_ctrl_c_saves_and_exits_with_130(toy_corpus):
     )
     command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    pipe, metrics = subprocess.PIPE, Path("run/metrics.jsonl")
+    pipe = subprocess.PIPE
+    metrics = Path("run/metrics.jsonl")
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         try:
             wait_for(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") >= 3)
@@ -273,6 +274,6 @@ def test_every_option_has_a_group():
     ("usage", "setting"),
     [("translate Hund", "output=out.txt"), ("evaluate", "report=out.html")],
 )
-def test_set_takes_options_of_the_search_only(capsys, usage, setting):
+def test_set_refuses_options_of_the_command(capsys, usage, setting):
     name = setting.partition("=")[0]
     assert_fails(capsys, *usage.split(), "--set", setting, code=2, message=f"--set {name}")

@@ -42,7 +42,7 @@ def test_translate_with_two_runs(runs, capsys, tmp_path):
         np.testing.assert_allclose(arrays["attention_0"], expected[0].attention, atol=1e-6)
 
 
-def test_an_ensemble_of_opposite_directions_is_refused(capsys):
+def test_runs_of_opposite_directions_form_no_ensemble(capsys):
     shutil.copytree("additive", "backwards")
     config = Path("backwards/config.yaml")
     text = config.read_text().replace("source_language: de", "source_language: en")

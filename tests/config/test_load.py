@@ -56,7 +56,8 @@ def test_options_without_a_name_are_those_of_the_default_variant(tmp_path):
 
 
 def test_options_may_be_given_before_the_name_of_their_variant():
-    options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
+    options = "model.attention.options.attention_size=64"
+    name = "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):
         attention = load_config(["multi30k"], overrides).model.attention
         assert attention.options == {"attention_size": 64}

@@ -49,7 +49,8 @@ def translators(module_path):
 
 def character_ranges(line):
     """For each word its positions among the line's characters, the space before it included."""
-    ranges, end = [], 0
+    ranges = []
+    end = 0
     for word in tokenize_caption(line):
         start = line.index(word, end)
         ranges.append(range(end, start + len(word)))

@@ -130,7 +130,8 @@ def test_probabilities_that_are_not_numbers_are_told(tmp_path, caplog):
 
 def test_damaged_translations_are_not_reused(tmp_path):
     run = make_toy_run(tmp_path / "run")
-    first, again = translate(run), translate(run)
+    first = translate(run)
+    again = translate(run)
     assert (again.lines, again.is_reused) == (first.lines, True)
     path = run.hyps_dir / "test.txt"
     path.write_text("x" + path.read_text())

@@ -52,7 +52,7 @@ def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
     assert "hyp_len = 9 ref_len = 9" in tutorial.details
 
 
-def test_another_number_of_hypotheses_is_an_error():
+def test_every_reference_needs_a_hypothesis():
     with pytest.raises(UserError, match=r"79 .*80"):
         statistics_of("bleu", HYPOTHESES[:-1], REFERENCES)
 

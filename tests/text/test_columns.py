@@ -46,12 +46,12 @@ def test_names_may_have_more_words_and_other_columns_are_ignored(write, names):
         ("No.,English,Norwegian", "no"),
     ],
 )
-def test_row_numbers_are_not_the_text_of_a_language(write, header, target):
+def test_row_numbers_are_not_text(write, header, target):
     text = f"{header}\n1,Yes.,Ya.\n2,No.,Tidak.\n"
     assert read(write("a.csv", text), "en", target) == [("Yes.", "Ya."), ("No.", "Tidak.")]
 
 
-def test_row_numbers_do_not_take_the_place_of_a_column_without_a_known_name(write):
+def test_row_numbers_do_not_replace_a_missing_column(write):
     path = write("b.jsonl", '{"id": 1, "en": "Yes.", "bahasa": "Ya."}\n')
     with pytest.raises(UsageError, match="en, id"):
         read(path, "en", "id")
