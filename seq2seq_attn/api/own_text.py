@@ -2,7 +2,7 @@
 
 `choose_config` chooses the packaged configuration, `choose_settings` the tokens, the limits and the
 metric, and `choose_batch_size` and `choose_budget` the batches, the number of updates and the
-validations. If the user limits updates or epochs, `choose_limited` takes the place of
+validations. If the user limits updates or epochs, `choose_validations` takes the place of
 `choose_budget`. They log their choices and the reasons.
 """
 
@@ -137,8 +137,8 @@ def choose_settings(counts: Counts, data: DataConfig, *, has_tokens: bool) -> di
 def choose_batch_size(counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig) -> int:
     """Return the size of a micro-batch in the unit of `batch`.
 
-    The number of pairs in an update is a power of two between `MIN_BATCH` and `MAX_BATCH`. These
-    pairs have about `BATCH_TOKENS` times the square root of the number of target tokens.
+    An update reads about `BATCH_TOKENS` times as many target tokens as the square root of their
+    number. Its number of pairs is a power of two between `MIN_BATCH` and `MAX_BATCH`.
     """
     num_tokens = counts.estimate_tokens(tokenizer.target or tokenizer.name)
     pairs_per_update = BATCH_TOKENS * counts.num_pairs / math.sqrt(num_tokens)
@@ -182,14 +182,14 @@ def choose_budget(counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig
     }
 
 
-def choose_limited(
+def choose_validations(
     counts: Counts, tokenizer: TokenizerConfig, batch: BatchConfig, max_updates: int | None
 ) -> dict[str, Any]:
     """Return settings for the validations where the user limits how long training takes.
 
     With `max_updates`, there are at most `NUM_VALIDATIONS` validations, and at most one per epoch.
-    Otherwise there is one per epoch. `train.max_epochs` is None, so that the epochs of the packaged
-    configuration do not limit training; the caller keeps a limit that the user has set.
+    Otherwise there is one per epoch. `train.max_epochs` is None, which lifts the limit of the
+    packaged configuration; a limit that the user has set overrides it.
     """
     pairs_per_update = _count_pairs_per_update(counts, tokenizer, batch)
     log.info(

@@ -14,8 +14,8 @@ from seq2seq_attn.api.own_text import (
     choose_batch_size,
     choose_budget,
     choose_config,
-    choose_limited,
     choose_settings,
+    choose_validations,
     warn_about_unspaced_targets,
 )
 from seq2seq_attn.api.text_counts import count_text
@@ -225,16 +225,18 @@ def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
     if "train.batch.size" not in is_set:
         chosen["train.batch.size"] = choose_batch_size(counts, tokenizer, batch)
         batch = batch.model_copy(update={"size": chosen["train.batch.size"]})
-    if not any(map(is_set.get, LIMITS)):
+    has_limit = any(is_set.get(key) for key in LIMITS)
+    if not has_limit:
         chosen |= choose_budget(counts, tokenizer, batch)
     else:
-        chosen |= choose_limited(counts, tokenizer, batch, is_set.get("train.max_updates"))
+        chosen |= choose_validations(counts, tokenizer, batch, is_set.get("train.max_updates"))
         if "train.validation.patience" not in is_set:
             log.info(
                 "training: patience is off, because train.max_updates or train.max_epochs is set; "
                 "train.validation.patience=N ends training after N validations without a better "
                 "score"
             )
+    # A setting of the user takes the place of the chosen one.
     for key, value in is_set.items():
         suggested = chosen.pop(key, None)
         if suggested not in (None, value):

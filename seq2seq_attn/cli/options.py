@@ -212,13 +212,13 @@ def command(*, search: Sequence[str] = ()) -> Callable[[Callable[..., None]], Ca
             present = {name: value for name, value in values.items() if value is not None}
             passed = {name: present[name] for name in (*declared, *search) if name in present}
             if "method" in search:
-                options = _parse_search(present.get("settings", []))
-                misplaced = sorted(declared.keys() & options)
+                from_set = _parse_search(present.get("settings", []))
+                misplaced = sorted(declared.keys() & from_set)
                 if misplaced:
                     raise UsageError(
                         f"--set {misplaced[0]}: an option of the command, not of the search"
                     )
-                passed = options | passed
+                passed = from_set | passed  # an option wins over --set
             function(**passed)
 
         signature = inspect.Signature(list(parameters.values()))

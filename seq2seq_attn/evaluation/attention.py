@@ -94,8 +94,8 @@ def _with_words(
 
 
 def gold_pairs(pairs: DecodedPairs, lines: Iterable[str]) -> list[GoldPair]:
-    """Return the attention between the words of each sentence pair, with the gold links of its
-    line.
+    """Return the attention between the words of each sentence pair, with the gold links in its line
+    of `lines`, in Pharaoh format.
 
     Raises:
         UserError: A link is malformed.

@@ -21,9 +21,10 @@ def shares_of_best(row: Record) -> dict[str, float]:
 
 
 def leave_one_out(rows: Mapping[str, Record]) -> list[Record]:
-    """For each text, the multiple that is chosen from the other texts, and the share of its best
-    score that the text reaches with it. The multiple is chosen whose lowest share of a best score
-    is the highest. Only multiples tried with every text count."""
+    """For each text, the factor that is chosen from the other texts, and the share of its best
+    score that the text reaches with this factor. The factor is chosen at which the worst of the
+    other texts keeps the largest share of its best score. Only factors tried with every text
+    count."""
     shares = {name: shares_of_best(row) for name, row in rows.items()}
     tried = sorted(set.intersection(*map(set, shares.values())), key=float)
     chosen = []
